@@ -27,22 +27,22 @@
 
 #define SF_STATUS_LIST(X)                                                                          \
     X(OK, "ok")                                                                                    \
-    X(SYNTAX, "syntax error")              /* text that does not parse */                          \
-    X(INVALID, "invalid")                  /* parses, but cannot be accepted */                    \
+    X(SYNTAX, "syntax error") /* text that does not parse */                                       \
+    X(INVALID, "invalid")     /* parses, but cannot be accepted */                                 \
     X(NOT_FOUND, "not found")                                                                      \
     X(EXISTS, "already exists")                                                                    \
-    X(CONFLICT, "conflict")                /* right request, wrong state */                        \
-    X(STALE, "stale")                      /* a precondition (If-Match) failed */                  \
-    X(LIMIT, "limit exceeded")             /* memory, size, count */                               \
-    X(OVERLOADED, "overloaded")            /* retry later */                                       \
+    X(CONFLICT, "conflict")     /* right request, wrong state */                                   \
+    X(STALE, "stale")           /* a precondition (If-Match) failed */                             \
+    X(LIMIT, "limit exceeded")  /* memory, size, count */                                          \
+    X(OVERLOADED, "overloaded") /* retry later */                                                  \
     X(UNAUTHENTICATED, "not signed in")                                                            \
     X(FORBIDDEN, "forbidden")                                                                      \
     X(UNSUPPORTED, "not supported")                                                                \
     X(UNAVAILABLE, "unavailable")                                                                  \
     X(TIMEOUT, "timed out")                                                                        \
     X(CANCELLED, "cancelled")                                                                      \
-    X(IO, "input/output failure")          /* retry may help */                                    \
-    X(CORRUPT, "corrupt data")             /* never retry */                                       \
+    X(IO, "input/output failure") /* retry may help */                                             \
+    X(CORRUPT, "corrupt data")    /* never retry */                                                \
     X(INTERNAL, "internal error")
 
 typedef enum {
@@ -96,11 +96,11 @@ _Noreturn void sf_assert_failed(const char *fact, const char *file, int line);
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
-SF_MUST_USE void *sf_alloc(size_t size_bytes);                   /* uninitialised */
-SF_MUST_USE void *sf_calloc(size_t count, size_t size_bytes);    /* zeroed, product checked */
-SF_MUST_USE void *sf_realloc(void *memory, size_t size_bytes);   /* old block kept on failure */
+SF_MUST_USE void *sf_alloc(size_t size_bytes);                 /* uninitialised */
+SF_MUST_USE void *sf_calloc(size_t count, size_t size_bytes);  /* zeroed, product checked */
+SF_MUST_USE void *sf_realloc(void *memory, size_t size_bytes); /* old block kept on failure */
 SF_MUST_USE void *sf_alloc_aligned(size_t alignment, size_t size_bytes);
-void sf_free(void *memory);                                      /* NULL is allowed */
+void sf_free(void *memory); /* NULL is allowed */
 SF_MUST_USE char *sf_strdup(const char *text);
 SF_MUST_USE char *sf_strndup(const char *text, size_t length);
 
@@ -123,7 +123,7 @@ typedef struct sf_arena {
 } sf_arena;
 void sf_arena_init(sf_arena *arena, size_t limit_bytes);
 void sf_arena_deinit(sf_arena *arena);
-void sf_arena_reset(sf_arena *arena); /* keeps the first block */
+void sf_arena_reset(sf_arena *arena);                                 /* keeps the first block */
 SF_MUST_USE void *sf_arena_alloc(sf_arena *arena, size_t size_bytes); /* 16-aligned, zeroed */
 SF_MUST_USE char *sf_arena_strndup(sf_arena *arena, const char *text, size_t length);
 SF_MUST_USE char *sf_arena_printf(sf_arena *arena, const char *format, ...) SF_PRINTF(2, 3);
@@ -185,7 +185,8 @@ uint64_t sf_read_u64(sf_reader *reader);
 sf_str sf_read_str(sf_reader *reader); /* borrowed from the reader's bytes */
 const void *sf_read_bytes(sf_reader *reader, size_t len);
 
-/* Growable array of T: SF_VEC(int) ids = {0}; SF_VEC_PUSH(&ids, 7) is false when memory is short. */
+/* Growable array of T: SF_VEC(int) ids = {0}; SF_VEC_PUSH(&ids, 7) is false when memory is short.
+ */
 #define SF_VEC(T)                                                                                  \
     struct {                                                                                       \
         T *data;                                                                                   \

@@ -85,10 +85,10 @@ struct sf_file {
 static sf_status disk_error(sf_error *err, const char *verb, const char *path)
 {
     int code = errno;
-    sf_status status = code == ENOENT                       ? SF_NOT_FOUND
-                       : code == EEXIST                     ? SF_EXISTS
-                       : code == ENOSPC || code == EDQUOT   ? SF_LIMIT
-                                                            : SF_IO;
+    sf_status status = code == ENOENT                     ? SF_NOT_FOUND
+                       : code == EEXIST                   ? SF_EXISTS
+                       : code == ENOSPC || code == EDQUOT ? SF_LIMIT
+                                                          : SF_IO;
     char text[128];
     sf_fail(err, status, "cannot %s \"%s\": %s", verb, path, strerror_r(code, text, sizeof text));
     if (status == SF_LIMIT)
@@ -331,8 +331,8 @@ sf_status sf_disk_replace(const sf_disk *disk, const char *path, const void *byt
     if (temporary.failed)
         return sf_fail_memory(err);
     sf_file *file = NULL;
-    sf_status status = disk->open(disk->self, temporary.data, SF_OPEN_CREATE | SF_OPEN_TRUNCATE,
-                                  &file, err);
+    sf_status status =
+        disk->open(disk->self, temporary.data, SF_OPEN_CREATE | SF_OPEN_TRUNCATE, &file, err);
     if (status == SF_OK)
         status = disk->write(disk->self, file, bytes, len, 0, err);
     if (status == SF_OK)

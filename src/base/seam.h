@@ -2,7 +2,8 @@
  * the simulator each bring their own; nothing above reaches the operating system for these.
  *
  * Threads  Every function may be called from any thread.
- * Fails    Disk calls: SF_IO, SF_NOT_FOUND, SF_EXISTS, SF_LIMIT (disk full), SF_CONFLICT (lock held). */
+ * Fails    Disk calls: SF_IO, SF_NOT_FOUND, SF_EXISTS, SF_LIMIT (disk full), SF_CONFLICT (lock
+ * held). */
 #ifndef SF_BASE_SEAM_H
 #define SF_BASE_SEAM_H
 

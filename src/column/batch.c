@@ -136,8 +136,8 @@ static sf_column *concat_weights(const sf_batch *const *batches, uint32_t count)
     sf_column *out = NULL;
     bool whole = parts != NULL;
     for (uint32_t i = 0; whole && i < count; i++) {
-        parts[i] = batches[i]->weights ? sf_column_ref(batches[i]->weights)
-                                       : all_ones(batches[i]->rows);
+        parts[i] =
+            batches[i]->weights ? sf_column_ref(batches[i]->weights) : all_ones(batches[i]->rows);
         whole = parts[i] != NULL;
     }
     if (whole)
@@ -238,8 +238,8 @@ static bool verify_column(const sf_column *column, uint32_t rows, const char *na
                 (!column->valid || column->valid_buffer->size >= SF_VALID_WORDS(rows) * 8) &&
                 (!sf_type_is_view(column->type) || verify_views(column));
     if (!good)
-        sf_fail(err, SF_CORRUPT, "column \"%s\" is invalid: a buffer is shorter than its rows claim",
-                name);
+        sf_fail(err, SF_CORRUPT,
+                "column \"%s\" is invalid: a buffer is shorter than its rows claim", name);
     return good;
 }
 
@@ -325,8 +325,7 @@ void sf_batch_hash(const sf_batch *batch, const uint32_t *columns, uint32_t colu
         }
         for (uint32_t i = 0; i < sel.count; i++) {
             uint32_t row = sf_sel_row(sel, i);
-            uint64_t hash =
-                sf_column_is_valid(column, row) ? hash_lane(column, row) : HASH_NULL;
+            uint64_t hash = sf_column_is_valid(column, row) ? hash_lane(column, row) : HASH_NULL;
             out[i] = first ? hash : sf_hash_mix(out[i], hash);
         }
     }

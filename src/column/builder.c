@@ -153,8 +153,7 @@ static void put_view(sf_builder *builder, sf_view view)
 /* Room for len bytes in the last own block; a new one doubles up to BLOCK_BYTES_MAX. */
 static bool reserve_text(sf_builder *builder, uint32_t len)
 {
-    sf_buffer *tail =
-        builder->tail_own ? builder->buffers.data[builder->buffers.len - 1] : NULL;
+    sf_buffer *tail = builder->tail_own ? builder->buffers.data[builder->buffers.len - 1] : NULL;
     if (tail && tail->size - builder->tail_used >= len)
         return true;
     size_t size = tail ? tail->size * 2 : BLOCK_BYTES_MIN;
@@ -213,8 +212,8 @@ void sf_builder_str_shared(sf_builder *builder, sf_str value, sf_buffer *shared)
         builder->tail_own = false;
         count++;
     }
-    put_view(builder, sf_view_far(value.data, (uint32_t)value.len, (uint32_t)count - 1,
-                                  (uint32_t)offset));
+    put_view(builder,
+             sf_view_far(value.data, (uint32_t)value.len, (uint32_t)count - 1, (uint32_t)offset));
 }
 
 void sf_builder_copy(sf_builder *builder, const sf_column *from, uint32_t row)
@@ -266,8 +265,8 @@ sf_column *sf_builder_finish(sf_builder *builder)
         } else {
             sf_buffer_unref(builder->valid);
         }
-        if (!builder->lanes || !sf_column_set_buffers(column, builder->buffers.data,
-                                                      (uint32_t)builder->buffers.len)) {
+        if (!builder->lanes ||
+            !sf_column_set_buffers(column, builder->buffers.data, (uint32_t)builder->buffers.len)) {
             sf_column_unref(column);
             column = NULL;
         }

@@ -1,15 +1,14 @@
 /* column.h: types, schemas, columns, batches and how they are built.
  *
  * Layout   Arrow's, with one exception: Bool lanes are bytes 0/1 (kernels stay plain loops; the
- *          Arrow doors pack and unpack them). Validity is a bitmap, least significant bit first, bit
- *          set = value present, in 64-bit words whose spare bits are 0. A lane under a cleared bit
- *          holds some defined value (kernels may compute on it, nobody may show it). Strings are
- *          16-byte views over shared byte buffers, so filtering and parsing never copy text.
- * Memory   Buffers, columns, schemas and batches are reference counted (atomic) and immutable once
- *          shared; ref returns its argument, unref accepts NULL. Buffers are 64-byte aligned and
- *          padded to 64 bytes.
- * Threads  Anything immutable may be read and unref'd by any thread; builders belong to one.
- * Fails    SF_LIMIT when memory or SF_BATCH_ROWS_MAX is exceeded. */
+ *          Arrow doors pack and unpack them). Validity is a bitmap, least significant bit first,
+ * bit set = value present, in 64-bit words whose spare bits are 0. A lane under a cleared bit holds
+ * some defined value (kernels may compute on it, nobody may show it). Strings are 16-byte views
+ * over shared byte buffers, so filtering and parsing never copy text. Memory   Buffers, columns,
+ * schemas and batches are reference counted (atomic) and immutable once shared; ref returns its
+ * argument, unref accepts NULL. Buffers are 64-byte aligned and padded to 64 bytes. Threads
+ * Anything immutable may be read and unref'd by any thread; builders belong to one. Fails SF_LIMIT
+ * when memory or SF_BATCH_ROWS_MAX is exceeded. */
 #ifndef SF_COLUMN_COLUMN_H
 #define SF_COLUMN_COLUMN_H
 
@@ -38,9 +37,9 @@ enum {
     X(F64, "Double", 8, double)                                                                    \
     X(UTF8, "String", 16, sf_view)                                                                 \
     X(BINARY, "Bytes", 16, sf_view)                                                                \
-    X(TIMESTAMP, "Timestamp", 8, int64_t)  /* ms since 1970 UTC */                                 \
+    X(TIMESTAMP, "Timestamp", 8, int64_t)   /* ms since 1970 UTC */                                \
     X(TIMESTAMP_NS, "DateTime", 8, int64_t) /* ns since 1970 UTC */                                \
-    X(JSON, "Json", 16, sf_view)           /* validated JSON text */
+    X(JSON, "Json", 16, sf_view)            /* validated JSON text */
 
 typedef enum {
 #define X(id, name, bytes, ctype) SF_TYPE_##id,
@@ -88,8 +87,8 @@ bool sf_schema_same(const sf_schema *a, const sf_schema *b); /* names, types and
 typedef struct sf_buffer {
     _Atomic uint32_t refs;
     uint8_t *data;
-    size_t size;                                /* usable bytes */
-    void (*release)(struct sf_buffer *buffer);  /* frees data when it came from outside, else NULL */
+    size_t size;                               /* usable bytes */
+    void (*release)(struct sf_buffer *buffer); /* frees data when it came from outside, else NULL */
     void *owner;
 } sf_buffer;
 
@@ -215,8 +214,8 @@ typedef struct sf_batch {
     _Atomic uint32_t refs;
     sf_schema *schema;
     uint32_t rows;
-    sf_column *weights; /* I64, no NULLs; NULL pointer: every row counts +1 */
-    sf_column *marks;   /* I64, no NULLs: the source's watermark as of each row; NULL: none */
+    sf_column *weights;   /* I64, no NULLs; NULL pointer: every row counts +1 */
+    sf_column *marks;     /* I64, no NULLs: the source's watermark as of each row; NULL: none */
     sf_column *columns[]; /* schema->count */
 } sf_batch;
 

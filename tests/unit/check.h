@@ -70,7 +70,10 @@ static inline int sf_run_cases(const char *suite, const sf_case *cases, size_t c
     printf("%d passed, %d failed\n", (int)count - failed, failed);
     return failed ? 1 : 0;
 }
-#define SF_CASE(function)   {#function, function}
+#define SF_CASE(function)                                                                          \
+    {                                                                                              \
+#function, function                                                                        \
+    }
 #define SF_RUN(name, cases)                                                                        \
     int main(void)                                                                                 \
     {                                                                                              \
