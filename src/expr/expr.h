@@ -1,0 +1,183 @@
+/* expr.h: typed expressions over batches, the function registry, aggregate functions.
+ *
+ * A bound expression is a const tree in its plan's arena. Evaluation is column at a time over a
+ * selection and gives a dense column of sel.count rows. Kernels never stop: a lane that cannot be
+ * computed (overflow, division by zero, a cast that fails) becomes NULL and is reported once in the
+ * evaluator's sparse error list. What happens then is the caller's policy: SQL counts, NSPL fails
+ * the row.
+ *
+ * Adding a function: one line in functions.def, its kernel in fn_<family>.c, cases in tests/sql.
+ * Threads  Expressions and registries are immutable; an sf_eval belongs to one thread.
+ * Memory   Results are the caller's (sf_column_unref). */
+#ifndef SF_EXPR_EXPR_H
+#define SF_EXPR_EXPR_H
+
+#include "column/column.h"
+
+/* ---- bound expressions ------------------------------------------------------------------- */
+
+typedef struct sf_function sf_function; /* one overload of the registry */
+
+typedef struct {
+    bool is_null;
+    union {
+        bool boolean;
+        int64_t i64; /* Long and Timestamp */
+        double f64;
+        sf_str str; /* String, Json; lives in the plan's arena */
+    } as;
+} sf_literal;
+
+typedef enum {
+    SF_EXPR_COLUMN,
+    SF_EXPR_LITERAL,
+    SF_EXPR_CALL,     /* strict or own NULL rule, all arguments evaluated */
+    SF_EXPR_AND,      /* n arguments, three-valued; later ones only where still undecided */
+    SF_EXPR_OR,
+    SF_EXPR_CASE,     /* cond, value, cond, value, ..., else (always present) */
+    SF_EXPR_COALESCE, /* later ones only where the earlier are NULL */
+} sf_expr_kind;
+
+typedef struct sf_expr {
+    sf_expr_kind kind;
+    sf_type type;
+    sf_span span; /* in the statement's text; runtime errors point here */
+    uint32_t column;
+    sf_literal literal;
+    const sf_function *function;
+    const struct sf_expr **args;
+    uint32_t arg_count;
+} sf_expr;
+
+/* Builders: type-check, insert the implicit conversions (Long to Double; NULL literal to anything;
+ * common kind of CASE and COALESCE branches) and fail with a positioned, remedied error. `name` of
+ * a call is a function name in any case or an operator: + - * / % neg || = <> < <= > >= -> ->> not
+ * "is null" "is not null" "is distinct from" "is not distinct from" like ilike between ... as
+ * functions.def lists them. Constant arguments are folded when the function is deterministic. */
+sf_status sf_expr_column(sf_arena *arena, uint32_t column, sf_type type, sf_span span,
+                         const sf_expr **out, sf_error *err);
+sf_status sf_expr_literal(sf_arena *arena, sf_type type, const sf_literal *value, sf_span span,
+                          const sf_expr **out, sf_error *err);
+sf_status sf_expr_call(sf_arena *arena, sf_str name, const sf_expr *const *args,
+                       uint32_t arg_count, sf_span span, const sf_expr **out, sf_error *err);
+sf_status sf_expr_logic(sf_arena *arena, sf_expr_kind and_or, const sf_expr *const *args,
+                        uint32_t arg_count, sf_span span, const sf_expr **out, sf_error *err);
+sf_status sf_expr_case(sf_arena *arena, const sf_expr *const *args, uint32_t arg_count,
+                       sf_span span, const sf_expr **out, sf_error *err);
+sf_status sf_expr_coalesce(sf_arena *arena, const sf_expr *const *args, uint32_t arg_count,
+                           sf_span span, const sf_expr **out, sf_error *err);
+/* CAST(x AS type) and the TO_ functions share one set of conversions. */
+sf_status sf_expr_cast(sf_arena *arena, const sf_expr *arg, sf_type type, sf_span span,
+                       const sf_expr **out, sf_error *err);
+/* The type two branches or set-operation columns unify to (Long + Double = Double); false: none. */
+bool sf_type_unify(sf_type a, sf_type b, sf_type *out);
+/* A value as a key of GROUP BY, DISTINCT, a join: Json by structure, -0.0 as 0.0; else itself. */
+sf_status sf_expr_key(sf_arena *arena, const sf_expr *arg, const sf_expr **out, sf_error *err);
+
+bool sf_expr_equal(const sf_expr *a, const sf_expr *b); /* structural, spans aside */
+bool sf_expr_is_constant(const sf_expr *expr);
+/* Sets bits of the columns read; `columns` has (count + 63) / 64 words. */
+void sf_expr_columns(const sf_expr *expr, uint64_t *columns);
+/* A copy whose column numbers are map[old]. */
+sf_status sf_expr_remap(sf_arena *arena, const sf_expr *expr, const uint32_t *map,
+                        const sf_expr **out, sf_error *err);
+/* As SQL-like text, for EXPLAIN; columns by the schema's names. */
+void sf_expr_print(const sf_expr *expr, const sf_schema *schema, sf_buf *out);
+
+/* ---- evaluation -------------------------------------------------------------------------- */
+
+#define SF_EVAL_ERROR_LIST(X)                                                                      \
+    X(OVERFLOW, "overflow")                                                                        \
+    X(DIVISION_BY_ZERO, "division by zero")                                                        \
+    X(CAST, "value cannot be converted")                                                           \
+    X(DOMAIN, "argument outside the function's domain")
+
+typedef enum {
+#define X(name, text) SF_EVAL_##name,
+    SF_EVAL_ERROR_LIST(X)
+#undef X
+        SF_EVAL_ERROR_COUNT
+} sf_eval_code;
+const char *sf_eval_code_text(sf_eval_code code);
+
+typedef struct {
+    uint32_t row; /* of the batch */
+    sf_eval_code code;
+    sf_span span;
+} sf_eval_error;
+
+typedef struct sf_eval {
+    int64_t now_ms; /* NOW() of this epoch */
+    uint64_t error_counts[SF_EVAL_ERROR_COUNT]; /* since creation */
+    bool list_errors; /* also keep them in errors (bounded by the batch's rows) */
+    SF_VEC(sf_eval_error) errors; /* of the last call */
+} sf_eval;
+void sf_eval_init(sf_eval *eval);
+void sf_eval_deinit(sf_eval *eval);
+
+/* Dense result of sel.count rows. */
+sf_status sf_eval_column(sf_eval *eval, const sf_expr *expr, const sf_batch *batch, sf_sel sel,
+                         sf_column **out, sf_error *err);
+/* Rows of the selection where the predicate is true, into rows_out (room for sel.count). */
+sf_status sf_eval_filter(sf_eval *eval, const sf_expr *predicate, const sf_batch *batch, sf_sel sel,
+                         uint32_t *rows_out, uint32_t *count_out, sf_error *err);
+
+/* ---- the registry, for binding, completion and documentation ----------------------------- */
+
+typedef struct {
+    const char *name;      /* upper case */
+    const char *signature; /* ROUND(x [, digits]) */
+    const char *doc;       /* one line */
+    const char *family;    /* numeric, string, json, time, conditional, conversion, aggregate */
+} sf_function_info;
+uint32_t sf_function_count(void); /* scalar functions and aggregates, operators left out */
+const sf_function_info *sf_function_at(uint32_t index);
+
+/* ---- aggregates -------------------------------------------------------------------------- */
+
+/* An aggregate is either INLINE: a fixed accumulator in its group's state row, updated by weighted
+ * values (negative weights take back exactly what positive ones gave), or VALUES: computed from the
+ * group's multiset of values in order, which the operator keeps. MIN and MAX are VALUES over inputs
+ * that may retract; over append-only inputs they have an INLINE form of their own. */
+typedef enum { SF_AGG_INLINE, SF_AGG_VALUES } sf_agg_kind;
+
+typedef enum { /* what a VALUES aggregate takes from the ordered multiset */
+    SF_VALUES_MIN,
+    SF_VALUES_MAX,
+    SF_VALUES_COUNT_DISTINCT,
+    SF_VALUES_PERCENTILE,
+} sf_values_op;
+
+typedef struct sf_aggregate {
+    const char *name;
+    sf_agg_kind kind;
+    sf_type arg_type; /* after implicit conversion; meaningless without argument (COUNT(*)) */
+    sf_type result_type;
+    uint32_t state_bytes; /* INLINE: multiple of 8; all zero bytes is the empty state */
+    sf_values_op values_op;
+    /* INLINE. states[i] + offset is row i's accumulator (8-aligned); several i may share one.
+     * arg is NULL for COUNT(*), otherwise dense with count rows; weights NULL = all +1. */
+    void (*update)(uint8_t *const *states, size_t offset, const sf_column *arg,
+                   const int64_t *weights, uint32_t count);
+    /* Append the results of count groups to a builder of result_type; returns how many were NULL
+     * because they are out of range. */
+    uint32_t (*finish)(uint8_t *const *states, size_t offset, uint32_t count, sf_builder *out);
+} sf_aggregate;
+
+typedef struct sf_agg_call {
+    const sf_aggregate *aggregate;
+    const sf_expr *arg;    /* NULL: COUNT(*) */
+    const sf_expr *filter; /* FILTER (WHERE ...), NULL: none */
+    double parameter;      /* PERCENTILE_CONT's p */
+    bool distinct;
+    sf_span span;
+} sf_agg_call;
+
+bool sf_is_aggregate_name(sf_str name); /* any case */
+/* Resolve name(args) as an aggregate over an input that may or may not retract; args empty and
+ * star for COUNT(*). Positioned errors as sf_expr_call. */
+sf_status sf_aggregate_bind(sf_arena *arena, sf_str name, const sf_expr *const *args,
+                            uint32_t arg_count, bool star, bool distinct, bool append_only,
+                            sf_span span, sf_agg_call *out, sf_error *err);
+
+#endif
