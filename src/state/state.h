@@ -32,6 +32,8 @@ typedef struct {
     uint32_t column_count;
     uint32_t key_count;   /* the first key_count columns are the key; BAG may have 0 (one chain) */
     uint32_t extra_bytes; /* UNIQUE: accumulator bytes a row, 8-aligned, zeroed at creation */
+    bool extra_weight;    /* UNIQUE: the first 8 extra bytes are the row's weight (int64): snapshots
+                             report it and leave out rows where it is 0 */
     sf_budget *budget;    /* NULL allowed */
 } sf_arr_options;
 
