@@ -51,9 +51,9 @@ void sf_actor_wake(sf_actor *actor)
     do {
         if (state & ACTOR_STOPPED)
             return;
-    } while (!atomic_compare_exchange_weak_explicit(
-        &actor->state, &state, state | ACTOR_SCHEDULED | ACTOR_WOKEN, memory_order_acq_rel,
-        memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&actor->state, &state,
+                                                    state | ACTOR_SCHEDULED | ACTOR_WOKEN,
+                                                    memory_order_acq_rel, memory_order_relaxed));
     if (!(state & ACTOR_SCHEDULED))
         enqueue(actor->pool, actor);
 }
@@ -70,8 +70,8 @@ static void leave(sf_pool *pool, sf_actor *actor)
 void actor_run_once(sf_pool *pool, sf_actor *actor, sf_arena *scratch)
 {
     sf_run next = SF_RUN_IDLE;
-    uint32_t state = atomic_fetch_and_explicit(&actor->state, ~(uint32_t)ACTOR_WOKEN,
-                                               memory_order_acq_rel);
+    uint32_t state =
+        atomic_fetch_and_explicit(&actor->state, ~(uint32_t)ACTOR_WOKEN, memory_order_acq_rel);
     if (!(state & ACTOR_STOPPED)) {
         actor->scratch = scratch;
         next = actor->run(actor->self, actor);
@@ -88,9 +88,9 @@ void actor_run_once(sf_pool *pool, sf_actor *actor, sf_arena *scratch)
             enqueue(pool, actor);
             return;
         }
-    } while (!atomic_compare_exchange_weak_explicit(
-        &actor->state, &state, state & ~(uint32_t)ACTOR_SCHEDULED, memory_order_acq_rel,
-        memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&actor->state, &state,
+                                                    state & ~(uint32_t)ACTOR_SCHEDULED,
+                                                    memory_order_acq_rel, memory_order_relaxed));
 }
 
 static bool on_worker(const sf_pool *pool)

@@ -6,8 +6,8 @@ bool sf_blocking_submit(sf_pool *pool, void (*work)(void *arg), void (*done)(voi
     pthread_mutex_lock(&pool->blocking_lock);
     bool fits = !pool->blocking_ends && pool->call_count < pool->call_capacity;
     if (fits) {
-        uint32_t at = (uint32_t)(((uint64_t)pool->call_first + pool->call_count) %
-                                 pool->call_capacity);
+        uint32_t at =
+            (uint32_t)(((uint64_t)pool->call_first + pool->call_count) % pool->call_capacity);
         pool->calls[at] = (blocking_call){.work = work, .done = done, .arg = arg};
         pool->call_count++;
         pthread_cond_signal(&pool->blocking_ready);

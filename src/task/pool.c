@@ -153,8 +153,7 @@ static sf_status threads_start(sf_pool *pool, const sf_pool_options *options, sf
         options->blocking_threads ? options->blocking_threads : POOL_BLOCKING_THREADS;
     SF_TRY(blocking_start(pool, blocking, err));
     pthread_mutex_lock(&pool->timer_lock);
-    sf_status status =
-        pool_thread(&pool->timer_thread, timer_thread_body, pool, "sf-timer", err);
+    sf_status status = pool_thread(&pool->timer_thread, timer_thread_body, pool, "sf-timer", err);
     pool->timer_thread_started = status == SF_OK;
     pthread_mutex_unlock(&pool->timer_lock);
     return status;

@@ -7,10 +7,11 @@
  * Threads  sf_pool, sf_mailbox and sf_ack are shared and lock themselves. Wake, set, put, submit
  *          and release may be called from any thread, also from inside callbacks. No callback is
  *          ever called with a lock held.
- * Memory   sf_actor and sf_timer live in the caller's storage and are linked, not copied: scheduling
- *          never allocates and never fails. Stop the actor and cancel the timer before the storage
- *          goes. A mailbox and the queue of blocking calls have a fixed capacity from the start.
- * Fails    SF_LIMIT (memory), SF_UNAVAILABLE (threads). A full queue answers false: back pressure. */
+ * Memory   sf_actor and sf_timer live in the caller's storage and are linked, not copied:
+ * scheduling never allocates and never fails. Stop the actor and cancel the timer before the
+ * storage goes. A mailbox and the queue of blocking calls have a fixed capacity from the start.
+ * Fails    SF_LIMIT (memory), SF_UNAVAILABLE (threads). A full queue answers false: back pressure.
+ */
 #ifndef SF_TASK_TASK_H
 #define SF_TASK_TASK_H
 
@@ -37,9 +38,9 @@ SF_MUST_USE sf_status sf_pool_open(const sf_pool_options *options, sf_pool **out
 void sf_pool_close(sf_pool *pool);
 
 typedef struct {
-    uint64_t runs_total;           /* actor runs that ended */
+    uint64_t runs_total; /* actor runs that ended */
     uint64_t timers_fired_total;
-    uint64_t blocking_total;       /* blocking calls that ended */
+    uint64_t blocking_total; /* blocking calls that ended */
     uint64_t blocking_refused_total;
     uint32_t workers, ready, running; /* actors waiting for a worker, actors that run */
     uint32_t blocking_waiting;
@@ -91,7 +92,8 @@ void sf_actor_init(sf_actor *actor, sf_pool *pool, sf_run (*run)(void *self, sf_
 void sf_actor_wake(sf_actor *actor);
 
 /* When it returns the actor does not run and never will again. Waits for a run under way, so it is
- * not for worker threads (nor for the actor itself). Nobody may wake it once its storage is gone. */
+ * not for worker threads (nor for the actor itself). Nobody may wake it once its storage is gone.
+ */
 void sf_actor_stop(sf_actor *actor);
 
 /* ---- timers ------------------------------------------------------------------------------ */
@@ -101,8 +103,8 @@ typedef struct sf_timer {
     void *self;               /* of fire, or the actor */
     sf_pool *pool;
     int64_t at_ns;
-    uint64_t order;                               /* private from here: ties go by time of setting */
-    struct sf_timer *child, *sibling, *previous;  /* place in the heap */
+    uint64_t order;                              /* private from here: ties go by time of setting */
+    struct sf_timer *child, *sibling, *previous; /* place in the heap */
     bool is_set;
 } sf_timer;
 
@@ -139,8 +141,8 @@ uint32_t sf_mailbox_count(sf_mailbox *box);
 
 /* Calls work(arg), then done(arg) (NULL allowed), on a thread that may block. Calls start in order
  * and may end in any. false: the queue is full or the pool is closing; nothing was taken. */
-SF_MUST_USE bool sf_blocking_submit(sf_pool *pool, void (*work)(void *arg),
-                                    void (*done)(void *arg), void *arg);
+SF_MUST_USE bool sf_blocking_submit(sf_pool *pool, void (*work)(void *arg), void (*done)(void *arg),
+                                    void *arg);
 
 /* ---- acknowledgement roots --------------------------------------------------------------- */
 

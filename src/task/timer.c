@@ -1,5 +1,6 @@
 /* Timers: an intrusive pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986), earliest at the
- * root. Setting never allocates, so it cannot fail; setting and cancelling are O(log n) amortised. */
+ * root. Setting never allocates, so it cannot fail; setting and cancelling are O(log n) amortised.
+ */
 #include "task/pool.h"
 
 #include <time.h>
@@ -106,7 +107,8 @@ void sf_timer_cancel(sf_timer *timer)
             remove_locked(pool, timer);
         if (inside || pool->firing != timer)
             break;
-        pthread_cond_wait(&pool->timer_fired, &pool->timer_lock); /* the callback may set it again */
+        pthread_cond_wait(&pool->timer_fired,
+                          &pool->timer_lock); /* the callback may set it again */
     }
     pthread_mutex_unlock(&pool->timer_lock);
 }

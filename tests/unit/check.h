@@ -13,7 +13,8 @@ typedef struct {
     void (*run)(void);
 } sf_case;
 
-static int sf_check_failures; /* of the case that runs */
+/* Of the case that runs. Weak: the files of one test program share it. */
+__attribute__((weak)) int sf_check_failures;
 
 #define CHECK(fact)                                                                                \
     do {                                                                                           \
