@@ -1,9 +1,9 @@
 /* flow.h: circuits, the running form of a plan.
  *
- * A circuit takes batches of weighted rows and watermarks on its inputs, in the order of their logs,
- * and works in epochs: everything pushed between begin and finish is one epoch, whose net change
- * comes out once, at its end. Work is resumable: step() stops after about `budget` rows wherever it
- * is (inside an exploding join too) and goes on at the next call.
+ * A circuit takes batches of weighted rows and watermarks on its inputs, in the order of their
+ * logs, and works in epochs: everything pushed between begin and finish is one epoch, whose net
+ * change comes out once, at its end. Work is resumable: step() stops after about `budget` rows
+ * wherever it is (inside an exploding join too) and goes on at the next call.
  *
  *     begin(epoch, now) -> push/mark ... -> finish -> step until SF_STEP_DONE -> take outputs
  *

@@ -2,12 +2,11 @@
  * with the functions below; a circuit (flow.h) runs one.
  *
  * Columns  Every node's output ends with the hidden column _ts (Long, ms): the builders add it. A
- *          scan of a source also has the hidden column _retract (Bool) before _ts. Expressions refer
- *          to columns of their input node by number.
- * Order    Nodes are stored inputs first: a node's inputs have smaller numbers.
- * Memory   A plan owns one arena that holds nodes, expressions and text; free it with sf_plan_free.
- *          Builders copy the arrays they are given, not the expressions (same arena).
- * Threads  Const once built; any number of circuits may share it. */
+ *          scan of a source also has the hidden column _retract (Bool) before _ts. Expressions
+ * refer to columns of their input node by number. Order    Nodes are stored inputs first: a node's
+ * inputs have smaller numbers. Memory   A plan owns one arena that holds nodes, expressions and
+ * text; free it with sf_plan_free. Builders copy the arrays they are given, not the expressions
+ * (same arena). Threads  Const once built; any number of circuits may share it. */
 #ifndef SF_FLOW_PLAN_H
 #define SF_FLOW_PLAN_H
 
@@ -42,8 +41,8 @@ typedef enum {
     SF_JOIN_LEFT,
     SF_JOIN_RIGHT,
     SF_JOIN_FULL,
-    SF_JOIN_SEMI, /* left rows with a match, each once; output = left schema */
-    SF_JOIN_ANTI, /* left rows without a match; a NULL key part has none */
+    SF_JOIN_SEMI,   /* left rows with a match, each once; output = left schema */
+    SF_JOIN_ANTI,   /* left rows without a match; a NULL key part has none */
     SF_JOIN_NOT_IN, /* as ANTI, but over a non-empty right side a NULL left key is left out */
 } sf_join_kind;
 
@@ -149,8 +148,9 @@ typedef struct {
     int64_t within_ms; /* >= 0: interval join of streams; -1: relational */
 } sf_join_spec;
 sf_status sf_plan_join(sf_plan *plan, const sf_join_spec *spec, uint32_t *out, sf_error *err);
-/* Output: key columns, one column an aggregate (named agg_names[i]), _ts. No aggregates: DISTINCT of
- * the keys. Key expressions that are not columns are mapped below by the planner (sf_expr_key). */
+/* Output: key columns, one column an aggregate (named agg_names[i]), _ts. No aggregates: DISTINCT
+ * of the keys. Key expressions that are not columns are mapped below by the planner (sf_expr_key).
+ */
 sf_status sf_plan_reduce(sf_plan *plan, uint32_t input, const uint32_t *keys, uint32_t key_count,
                          const sf_agg_call *aggs, const char *const *agg_names, uint32_t agg_count,
                          uint32_t *out, sf_error *err);
@@ -179,6 +179,7 @@ sf_status sf_plan_union(sf_plan *plan, const uint32_t *inputs, uint32_t input_co
 void sf_plan_print(const sf_plan *plan, sf_buf *out);
 /* One line: "Scan trades -> Reduce(symbol) -> Map". */
 void sf_plan_summary(const sf_plan *plan, sf_buf *out);
-const char *sf_node_kind_name(sf_node_kind kind); /* Scan, FilterProject, Join, Reduce, LatestBy... */
+const char *
+sf_node_kind_name(sf_node_kind kind); /* Scan, FilterProject, Join, Reduce, LatestBy... */
 
 #endif
