@@ -26,18 +26,18 @@ def functions(root, paths):
             yield tag["path"], tag["name"], tag["line"], tag["end"]
 
 
-def check(root):
+def check(root, function_lines_max=FUNCTION_LINES_MAX, file_lines_max=FILE_LINES_MAX):
     findings = []
     by_path = {}
     for source in sources(root, ["src", "include", "cli", "tests", "bench"]):
         by_path[source.path] = source
         lines = source.text.count("\n")
-        if lines > FILE_LINES_MAX and not source.exempt("length"):
-            message = f"{lines} lines; the end is {FILE_LINES_MAX}: one file, one subject"
+        if lines > file_lines_max and not source.exempt("length"):
+            message = f"{lines} lines; the end is {file_lines_max}: one file, one subject"
             findings.append(Finding(source.path, 1, "length", message))
     for path, name, first, last in functions(root, sorted(by_path)):
         length = last - first + 1
-        if length > FUNCTION_LINES_MAX and not by_path[path].allowed("length", first):
-            message = f"{name}() has {length} lines; the end is {FUNCTION_LINES_MAX}: split it"
+        if length > function_lines_max and not by_path[path].allowed("length", first):
+            message = f"{name}() has {length} lines; the end is {function_lines_max}: split it"
             findings.append(Finding(path, first, "length", message))
     return findings

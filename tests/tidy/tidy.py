@@ -52,6 +52,10 @@ def place(finding):
     return f"{finding.path}:{finding.line}: {finding.rule}"
 
 
+# The fixture of lengths is short, so its proof is too.
+PROOFS = {"length": lambda root: lengths.check(root, function_lines_max=6, file_lines_max=20)}
+
+
 def prove(name, check):
     """Differences between what the fixture breaks, as its file `expected` lists it, and what the
     check finds there."""
@@ -70,7 +74,7 @@ def prove(name, check):
 def run_sources():
     tally = Tally()
     for name, check in CHECKS.items():
-        tally.add(f"proof of {name}", prove(name, check))
+        tally.add(f"proof of {name}", prove(name, PROOFS.get(name, check)))
         tally.add(name, sorted(check(ROOT)))
     return tally.end()
 
