@@ -33,13 +33,7 @@ const double sf_pow10_f64[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-#define EXACT_EXPONENT_MAX 27 /* 5^27 is the last power of five below 2^63 */
-
-static uint64_t pow5(unsigned n)
-{
-    /* 5^n = 10^n / 2^n, and both halves fit 64 bits. */
-    return n <= 19 ? sf_pow10_u64[n] >> n : (sf_pow10_u64[19] >> 19) * (sf_pow10_u64[n - 19] >> (n - 19));
-}
+#define EXACT_EXPONENT_MAX 27 /* as far as sf_pow5_u64 goes */
 
 /* ---- scanning ---- */
 
@@ -152,8 +146,8 @@ static double round_binary(uint64_t q, bool sticky, int exponent)
     if (rest > 0x400 || (rest == 0x400 && (sticky || (mantissa & 1))))
         mantissa++;
     /* A carry into bit 53 moves on into the exponent, as it should. */
-    uint64_t bits = ((uint64_t)(exponent - shift + 11 + 52 + 1023) << 52) +
-                    (mantissa - (UINT64_C(1) << 52));
+    uint64_t bits =
+        ((uint64_t)(exponent - shift + 11 + 52 + 1023) << 52) + (mantissa - (UINT64_C(1) << 52));
     double value;
     memcpy(&value, &bits, sizeof value);
     return value;
@@ -161,7 +155,7 @@ static double round_binary(uint64_t q, bool sticky, int exponent)
 
 static double scale_up(uint64_t digits, unsigned n)
 {
-    unsigned __int128 product = (unsigned __int128)digits * pow5(n);
+    unsigned __int128 product = (unsigned __int128)digits * sf_pow5_u64(n);
     uint64_t high = (uint64_t)(product >> 64), low = (uint64_t)product;
     if (high == 0)
         return round_binary(low, false, (int)n);
@@ -175,7 +169,7 @@ static double scale_down(uint64_t digits, unsigned n)
 {
     /* Both sides get their top bit set; half the dividend is then below the divisor, so that the
      * quotient has 62 to 64 bits. */
-    uint64_t divisor = pow5(n);
+    uint64_t divisor = sf_pow5_u64(n);
     int up = __builtin_clzll(digits), divisor_up = __builtin_clzll(divisor);
     divisor <<= divisor_up;
     unsigned __int128 dividend = (unsigned __int128)(digits << up) << 63;

@@ -52,12 +52,6 @@ typedef struct {
 
 typedef unsigned __int128 u128;
 
-static uint64_t magnitude_pow5(unsigned n)
-{
-    return n <= 19 ? sf_pow10_u64[n] >> n
-                   : (sf_pow10_u64[19] >> 19) * (sf_pow10_u64[n - 19] >> (n - 19));
-}
-
 /* value in [1e-10, 1e15). */
 static shortest shortest_exact(double value)
 {
@@ -69,7 +63,7 @@ static shortest shortest_exact(double value)
     int top = ((binary + 52) * 78913) >> 18;
     unsigned places = (unsigned)(16 - top);
     unsigned shift = (unsigned)(2 - binary - (int)places);
-    uint64_t five = magnitude_pow5(places);
+    uint64_t five = sf_pow5_u64(places);
     bool narrow = mantissa == UINT64_C(1) << 52; /* the neighbour below is half as far away */
     u128 middle = (u128)(4 * mantissa) * five;
     u128 low = (u128)(4 * mantissa - (narrow ? 1 : 2)) * five;
@@ -98,11 +92,12 @@ static shortest shortest_exact(double value)
     return (shortest){q, cut - (int)places};
 }
 
-/* Any finite value: ask the library for 15, 16, 17 digits. */
+/* Any finite value: ask the library for 15, 16, 17 digits. Fifteen always come back, save below the
+ * normal range, where one may be enough. */
 static shortest shortest_slow(double value)
 {
     shortest found = {0};
-    for (int precision = 14; precision <= 16; precision++) {
+    for (int precision = value < 2.3e-308 ? 0 : 14; precision <= 16; precision++) {
         char text[48], digits[48];
         snprintf(text, sizeof text, "%.*e", precision, value);
         const char *e = strchr(text, 'e');
@@ -135,8 +130,7 @@ static size_t print_exponent_form(char *out, const char *digits, size_t count, i
     return len + sf_print_u64(out + len, (uint64_t)abs(exponent));
 }
 
-/* point: how many digits stand before the decimal point; may be negative or beyond count. */
-static size_t print_digits(char *out, const char *digits, size_t count, int point)
+size_t sf_print_digits(char *out, const char *digits, size_t count, int point)
 {
     if (point > 21 || point < -5)
         return print_exponent_form(out, digits, count, point);
@@ -177,7 +171,7 @@ size_t sf_print_f64(char out[SF_NUMBER_MAX], double value)
     char digits[SF_NUMBER_MAX];
     size_t count = sf_print_u64(digits, s.digits), sign = value < 0;
     out[0] = '-';
-    return sign + print_digits(out + sign, digits, count, (int)count + s.exponent);
+    return sign + sf_print_digits(out + sign, digits, count, (int)count + s.exponent);
 }
 
 void sf_buf_put_i64_text(sf_buf *buf, int64_t value)

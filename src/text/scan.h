@@ -120,6 +120,13 @@ static inline uint64_t sf_digits_value(uint64_t word, unsigned n)
 extern const uint64_t sf_pow10_u64[20];
 extern const double sf_pow10_f64[23];
 
+static inline uint64_t sf_pow5_u64(unsigned n) /* n <= 27, the last one below 2^63 */
+{
+    /* 5^n = 10^n / 2^n, taken in two steps that fit 64 bits. */
+    return n <= 19 ? sf_pow10_u64[n] >> n
+                   : (sf_pow10_u64[19] >> 19) * (sf_pow10_u64[n - 19] >> (n - 19));
+}
+
 /* Appends a run of digits to *value; wraps when there are more than 19 in all. */
 static inline const char *sf_scan_digits(const char *at, const char *end, uint64_t *value)
 {
@@ -154,5 +161,9 @@ static inline bool sf_decimal_quick_f64(const sf_decimal *d, double *out)
     *out = d->negative ? -v : v;
     return true;
 }
+
+/* Prints significant digits the way sf_print_f64 does; point of them stand before the decimal point
+ * (negative: zeros follow it). Writes at most count + 16 bytes, and 21 for a short whole number. */
+size_t sf_print_digits(char *out, const char *digits, size_t count, int point);
 
 #endif

@@ -16,8 +16,8 @@
 
 bool sf_utf8_valid(sf_str text); /* no surrogates, no overlong forms, at most U+10FFFF */
 bool sf_text_is_ascii(sf_str text);
-/* Appends one code point; false (nothing appended) for a surrogate or beyond U+10FFFF. */
-bool sf_utf8_put(sf_buf *buf, uint32_t code_point);
+/* The bytes of one code point; 0 for a surrogate or beyond U+10FFFF. */
+size_t sf_utf8_encode(char out[4], uint32_t code_point);
 sf_str sf_text_trim(sf_str text); /* without ASCII white space at both ends */
 
 /* ---- numbers ----------------------------------------------------------------------------- */
@@ -107,8 +107,8 @@ static inline size_t sf_json_offset(const sf_json *json)
 /* SF_SYNTAX with the scanner's sentence and place; SF_OK when it has no problem. */
 sf_status sf_json_status(const sf_json *json, sf_error *err);
 
-sf_json_kind sf_json_peek(sf_json *json);         /* passes white space; consumes nothing else */
-bool sf_json_skip(sf_json *json, sf_str *raw);    /* any value; raw (NULL allowed): its bytes */
+sf_json_kind sf_json_peek(sf_json *json);      /* passes white space; consumes nothing else */
+bool sf_json_skip(sf_json *json, sf_str *raw); /* any value; raw (NULL allowed): its bytes */
 bool sf_json_string_take(sf_json *json, sf_json_string *out);
 bool sf_json_number_take(sf_json *json, sf_json_number *out);
 bool sf_json_bool_take(sf_json *json, bool *out);
@@ -129,7 +129,7 @@ sf_status sf_json_validate(sf_str text, sf_error *err);
 /* Path access for texts that were validated once: cheap, still safe on any bytes. The span found
  * has no white space around it. Of duplicate keys the last counts. */
 sf_json_kind sf_json_kind_of(sf_str text);
-bool sf_json_get_key(sf_str text, sf_str key, sf_str *out);     /* key: plain, not escaped */
+bool sf_json_get_key(sf_str text, sf_str key, sf_str *out);      /* key: plain, not escaped */
 bool sf_json_get_index(sf_str text, int64_t index, sf_str *out); /* 0-based; negative: false */
 /* Elements of an array: start with *cursor = 0; false at the end or when text is no array. */
 bool sf_json_each(sf_str text, size_t *cursor, sf_str *element);
