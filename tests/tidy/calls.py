@@ -32,7 +32,7 @@ IN_BASE = [BOUNDS, WAITING, STATE]
 IN_SYSTEM_MODULES = [MEMORY, BOUNDS, PROCESS, WAITING, STATE]  # task, api, host
 IN_SOURCES = [MEMORY, BOUNDS, PROCESS, WAITING, WORLD, STATE]
 IN_MAIN = [MEMORY, BOUNDS, WAITING, STATE]  # main.c and the command line print and exit
-IN_TESTS = [BOUNDS, WAITING, STATE]
+IN_TESTS = [WAITING, STATE]
 SYSTEM_MODULES = {"task", "api", "host"}
 
 OWN = re.compile(r"^static\b[^;={(]*?\b([A-Za-z_]\w*)\s*\(", re.MULTILINE)
