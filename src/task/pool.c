@@ -161,7 +161,7 @@ static sf_status threads_start(sf_pool *pool, const sf_pool_options *options, sf
 
 sf_status sf_pool_open(const sf_pool_options *options, sf_pool **out, sf_error *err)
 {
-    sf_pool *pool;
+    sf_pool *pool = NULL;
     SF_TRY(pool_new(&options->clock, options->blocking_queue, &pool, err));
     sf_status status = threads_start(pool, options, err);
     if (status != SF_OK) {

@@ -433,7 +433,7 @@ static void completed(void *self, const sf_error *error)
     CHECK(self == &completions);
     completions++;
     outcome = error ? error->status : SF_OK;
-    strcpy(outcome_message, error ? error->message : "");
+    snprintf(outcome_message, sizeof outcome_message, "%.31s", error ? error->message : "");
 }
 
 static void ack_takes_the_worst(void)
@@ -457,8 +457,7 @@ static void ack_takes_the_worst(void)
         sf_ack_take(ack, 5);
         for (int i = 0; i < 4; i++) {
             sf_error error = {.status = rows[r].outcomes[i]};
-            error.message[0] = 0;
-            sprintf(error.message, "share %d", i);
+            snprintf(error.message, sizeof error.message, "share %d", i);
             if (error.status == SF_OK)
                 sf_ack_release(ack, 1);
             else
