@@ -6,8 +6,9 @@ enum { STEP_TIMER, STEP_REPORT, STEP_ACTOR, STEP_CALL, STEP_KINDS };
 
 sf_status sf_loop_open(const sf_loop_options *options, sf_pool **out, sf_error *err)
 {
-    sf_pool *loop = NULL;
-    SF_TRY(pool_new(&options->clock, options->blocking_queue, &loop, err));
+    sf_pool *loop = pool_new(&options->clock, options->blocking_queue);
+    if (!loop)
+        return sf_fail_memory(err);
     loop->is_loop = true;
     loop->draws = options->seed != 0;
     loop->rng.state = options->seed;

@@ -29,16 +29,16 @@ static void monotonic_cond_init(pthread_cond_t *cond)
     pthread_condattr_destroy(&attributes);
 }
 
-sf_status pool_new(const sf_clock *clock, uint32_t blocking_queue, sf_pool **out, sf_error *err)
+sf_pool *pool_new(const sf_clock *clock, uint32_t blocking_queue)
 {
     sf_pool *pool = sf_calloc(1, sizeof *pool);
     if (!pool)
-        return sf_fail_memory(err);
+        return NULL;
     pool->call_capacity = blocking_queue ? blocking_queue : POOL_BLOCKING_QUEUE;
     pool->calls = sf_calloc(pool->call_capacity, sizeof *pool->calls);
     if (!pool->calls) {
         sf_free(pool);
-        return sf_fail_memory(err);
+        return NULL;
     }
     pool->clock = *clock;
     pthread_mutex_init(&pool->lock, NULL);
@@ -49,8 +49,7 @@ sf_status pool_new(const sf_clock *clock, uint32_t blocking_queue, sf_pool **out
     pthread_cond_init(&pool->timer_fired, NULL);
     pthread_mutex_init(&pool->blocking_lock, NULL);
     pthread_cond_init(&pool->blocking_ready, NULL);
-    *out = pool;
-    return SF_OK;
+    return pool;
 }
 
 void pool_free(sf_pool *pool)
@@ -161,8 +160,9 @@ static sf_status threads_start(sf_pool *pool, const sf_pool_options *options, sf
 
 sf_status sf_pool_open(const sf_pool_options *options, sf_pool **out, sf_error *err)
 {
-    sf_pool *pool = NULL;
-    SF_TRY(pool_new(&options->clock, options->blocking_queue, &pool, err));
+    sf_pool *pool = pool_new(&options->clock, options->blocking_queue);
+    if (!pool)
+        return sf_fail_memory(err);
     sf_status status = threads_start(pool, options, err);
     if (status != SF_OK) {
         sf_pool_close(pool);

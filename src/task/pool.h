@@ -65,7 +65,7 @@ struct sf_pool {
 };
 
 /* pool.c */
-sf_status pool_new(const sf_clock *clock, uint32_t blocking_queue, sf_pool **out, sf_error *err);
+sf_pool *pool_new(const sf_clock *clock, uint32_t blocking_queue); /* NULL: out of memory */
 sf_status pool_thread(pthread_t *out, void *(*body)(void *), void *arg, const char *name,
                       sf_error *err);
 void pool_free(sf_pool *pool);
