@@ -31,8 +31,8 @@ typedef struct {
 typedef enum {
     SF_EXPR_COLUMN,
     SF_EXPR_LITERAL,
-    SF_EXPR_CALL,     /* strict or own NULL rule, all arguments evaluated */
-    SF_EXPR_AND,      /* n arguments, three-valued; later ones only where still undecided */
+    SF_EXPR_CALL, /* strict or own NULL rule, all arguments evaluated */
+    SF_EXPR_AND,  /* n arguments, three-valued; later ones only where still undecided */
     SF_EXPR_OR,
     SF_EXPR_CASE,     /* cond, value, cond, value, ..., else (always present) */
     SF_EXPR_COALESCE, /* later ones only where the earlier are NULL */
@@ -43,11 +43,15 @@ typedef struct sf_expr {
     sf_type type;
     sf_span span; /* in the statement's text; runtime errors point here */
     uint32_t column;
+    uint16_t depth; /* nodes from here to the deepest leaf */
+    bool untyped;   /* a bare NULL: becomes whatever type its surroundings ask for */
     sf_literal literal;
     const sf_function *function;
     const struct sf_expr **args;
     uint32_t arg_count;
 } sf_expr;
+
+enum { SF_EXPR_DEPTH_MAX = 1200 }; /* builders refuse deeper trees: walks recurse */
 
 /* Builders: type-check, insert the implicit conversions (Long to Double; NULL literal to anything;
  * common kind of CASE and COALESCE branches) and fail with a positioned, remedied error. `name` of
@@ -58,8 +62,8 @@ sf_status sf_expr_column(sf_arena *arena, uint32_t column, sf_type type, sf_span
                          const sf_expr **out, sf_error *err);
 sf_status sf_expr_literal(sf_arena *arena, sf_type type, const sf_literal *value, sf_span span,
                           const sf_expr **out, sf_error *err);
-sf_status sf_expr_call(sf_arena *arena, sf_str name, const sf_expr *const *args,
-                       uint32_t arg_count, sf_span span, const sf_expr **out, sf_error *err);
+sf_status sf_expr_call(sf_arena *arena, sf_str name, const sf_expr *const *args, uint32_t arg_count,
+                       sf_span span, const sf_expr **out, sf_error *err);
 sf_status sf_expr_logic(sf_arena *arena, sf_expr_kind and_or, const sf_expr *const *args,
                         uint32_t arg_count, sf_span span, const sf_expr **out, sf_error *err);
 sf_status sf_expr_case(sf_arena *arena, const sf_expr *const *args, uint32_t arg_count,
@@ -107,10 +111,11 @@ typedef struct {
 } sf_eval_error;
 
 typedef struct sf_eval {
-    int64_t now_ms; /* NOW() of this epoch */
+    int64_t now_ms;                             /* NOW() of this epoch */
     uint64_t error_counts[SF_EVAL_ERROR_COUNT]; /* since creation */
-    bool list_errors; /* also keep them in errors (bounded by the batch's rows) */
+    bool list_errors;             /* also keep them in errors (bounded by the batch's rows) */
     SF_VEC(sf_eval_error) errors; /* of the last call */
+    struct sf_eval_cache *cache;  /* compiled patterns */
 } sf_eval;
 void sf_eval_init(sf_eval *eval);
 void sf_eval_deinit(sf_eval *eval);
@@ -142,10 +147,10 @@ const sf_function_info *sf_function_at(uint32_t index);
 typedef enum { SF_AGG_INLINE, SF_AGG_VALUES } sf_agg_kind;
 
 typedef enum { /* what a VALUES aggregate takes from the ordered multiset */
-    SF_VALUES_MIN,
-    SF_VALUES_MAX,
-    SF_VALUES_COUNT_DISTINCT,
-    SF_VALUES_PERCENTILE,
+               SF_VALUES_MIN,
+               SF_VALUES_MAX,
+               SF_VALUES_COUNT_DISTINCT,
+               SF_VALUES_PERCENTILE,
 } sf_values_op;
 
 typedef struct sf_aggregate {
@@ -169,7 +174,8 @@ typedef struct sf_agg_call {
     const sf_expr *arg;    /* NULL: COUNT(*) */
     const sf_expr *filter; /* FILTER (WHERE ...), NULL: none */
     double parameter;      /* PERCENTILE_CONT's p */
-    bool distinct;
+    bool distinct;         /* INLINE over each distinct value once: the operator sees to it */
+    const char *warning;   /* what the user should be told (SUM over text); NULL: nothing */
     sf_span span;
 } sf_agg_call;
 
