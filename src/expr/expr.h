@@ -127,6 +127,15 @@ sf_status sf_eval_column(sf_eval *eval, const sf_expr *expr, const sf_batch *bat
 sf_status sf_eval_filter(sf_eval *eval, const sf_expr *predicate, const sf_batch *batch, sf_sel sel,
                          uint32_t *rows_out, uint32_t *count_out, sf_error *err);
 
+/* The elements of a JSON array in order, as their text (UNNEST). begin is false when the value is no
+ * array. */
+typedef struct {
+    sf_str text;
+    size_t pos;
+} sf_elements;
+bool sf_elements_begin(sf_str array, sf_elements *iter);
+bool sf_elements_next(sf_elements *iter, sf_str *element);
+
 /* ---- the registry, for binding, completion and documentation ----------------------------- */
 
 typedef struct {
