@@ -38,7 +38,7 @@ run_program() {
     [ -n "$why" ] && bad=$((bad + 1))
     if [ "$bad" -gt 0 ]; then
         # One write, so that programs running side by side do not mix their words.
-        say "$(printf '%s\n' "---- $name failed${why:+: $why}" && tail -n 80 "$log")"
+        say "$(printf '%s\n' "---- $name failed${why:+: $why}" && tail -n 200 "$log")"
     fi
     echo "$good $bad" >"$LOGS/$name.count"
 }
