@@ -78,6 +78,14 @@ void sf_error_context(sf_error *err, const char *format, ...) SF_PRINTF(2, 3);
 /* The usual answer to a failed allocation. */
 sf_status sf_fail_memory(sf_error *err);
 
+#ifdef __clang_analyzer__
+/* The analyzer reads one file at a time: it is told that a failure is never SF_OK. */
+#define sf_fail(err, status, ...) ((void)sf_fail(err, status, __VA_ARGS__), (status))
+#define sf_fail_at(err, status, where, ...)                                                        \
+    ((void)sf_fail_at(err, status, where, __VA_ARGS__), (status))
+#define sf_fail_memory(err) ((void)sf_fail_memory(err), SF_LIMIT)
+#endif
+
 /* Pass a failure up. The only macro that hides a return. */
 #define SF_TRY(call)                                                                               \
     do {                                                                                           \

@@ -109,7 +109,7 @@ static sf_status system_open(void *self, const char *path, unsigned flags, sf_fi
     sf_file *file = sf_alloc(sizeof *file + strlen(path) + 1);
     if (!file)
         return sf_fail_memory(err);
-    strcpy(file->path, path);
+    memcpy(file->path, path, strlen(path) + 1);
     file->fd = open(path, mode, 0640);
     if (file->fd < 0) {
         sf_status status = disk_error(err, "open", path);
