@@ -2,13 +2,14 @@
  *
  * Layout   Arrow's, with one exception: Bool lanes are bytes 0/1 (kernels stay plain loops; the
  *          Arrow doors pack and unpack them). Validity is a bitmap, least significant bit first,
- * bit set = value present, in 64-bit words whose spare bits are 0. A lane under a cleared bit holds
- * some defined value (kernels may compute on it, nobody may show it). Strings are 16-byte views
- * over shared byte buffers, so filtering and parsing never copy text. Memory   Buffers, columns,
- * schemas and batches are reference counted (atomic) and immutable once shared; ref returns its
- * argument, unref accepts NULL. Buffers are 64-byte aligned and padded to 64 bytes. Threads
- * Anything immutable may be read and unref'd by any thread; builders belong to one. Fails SF_LIMIT
- * when memory or SF_BATCH_ROWS_MAX is exceeded. */
+ *          bit set = value present, in 64-bit words whose spare bits are 0. A lane under a cleared
+ *          bit holds some defined value (kernels may compute on it, nobody may show it). Strings
+ *          are 16-byte views over shared byte buffers, so filtering and parsing never copy text.
+ * Memory   Buffers, columns, schemas and batches are reference counted (atomic) and immutable once
+ *          shared; ref returns its argument, unref accepts NULL. Buffers are 64-byte aligned and
+ *          padded to 64 bytes.
+ * Threads  Anything immutable may be read and unref'd by any thread; builders belong to one.
+ * Fails    SF_LIMIT when memory or SF_BATCH_ROWS_MAX is exceeded. */
 #ifndef SF_COLUMN_COLUMN_H
 #define SF_COLUMN_COLUMN_H
 

@@ -8,10 +8,9 @@
  *          and release may be called from any thread, also from inside callbacks. No callback is
  *          ever called with a lock held.
  * Memory   sf_actor and sf_timer live in the caller's storage and are linked, not copied:
- * scheduling never allocates and never fails. Stop the actor and cancel the timer before the
- * storage goes. A mailbox and the queue of blocking calls have a fixed capacity from the start.
- * Fails    SF_LIMIT (memory), SF_UNAVAILABLE (threads). A full queue answers false: back pressure.
- */
+ *          scheduling never allocates and never fails. Stop the actor and cancel the timer before
+ *          the storage goes. A mailbox and the queue of blocking calls have a fixed capacity.
+ * Fails    SF_LIMIT (memory), SF_UNAVAILABLE (threads). A full queue answers false: back pressure. */
 #ifndef SF_TASK_TASK_H
 #define SF_TASK_TASK_H
 
