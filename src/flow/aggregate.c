@@ -380,8 +380,8 @@ static sf_status finish_one(sf_aggs *aggs, sf_agg_slot *slot, uint8_t *const *st
                             uint32_t count, sf_column **out, sf_error *err)
 {
     const sf_aggregate *aggregate = slot->call->aggregate;
-    bool extreme = aggregate->kind == SF_AGG_VALUES && (aggregate->values_op == SF_VALUES_MIN ||
-                                                        aggregate->values_op == SF_VALUES_MAX);
+    bool extreme = aggregate->kind == SF_AGG_VALUES &&
+                   (aggregate->values_op == SF_VALUES_MIN || aggregate->values_op == SF_VALUES_MAX);
     if (extreme)
         return finish_extreme(aggs, slot, states, count, out, err);
     sf_builder builder;

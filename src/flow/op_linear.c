@@ -39,8 +39,8 @@ static sf_step project(map_op *map, const sf_batch *batch, sf_sel sel, sf_error 
     }
     sf_status status = SF_OK;
     for (uint32_t i = 0; i < op->schema->count && status == SF_OK; i++)
-        status = sf_eval_column(&op->circuit->eval, node->as.map.exprs[i], batch, sel, &columns[i],
-                                err);
+        status =
+            sf_eval_column(&op->circuit->eval, node->as.map.exprs[i], batch, sel, &columns[i], err);
     sf_column *weights = NULL, *marks = NULL;
     if (status == SF_OK && batch->weights)
         weights = sf_column_gather(batch->weights, sel);
