@@ -39,8 +39,8 @@ const double sf_pow10_f64[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
 
 #define EXPONENT_LIMIT INT32_C(1000000000)
 
-/* After the e. NULL: no digits. Saturates at +-EXPONENT_LIMIT. */
-static const char *scan_exponent(const char *at, const char *end, int32_t *out)
+/* Saturates at +-EXPONENT_LIMIT. */
+const char *sf_scan_exponent(const char *at, const char *end, int32_t *out)
 {
     bool negative = at < end && *at == '-';
     if (at < end && (*at == '-' || *at == '+'))
@@ -57,7 +57,7 @@ static const char *scan_exponent(const char *at, const char *end, int32_t *out)
 }
 
 /* More than 19 digit characters: leave out zeros at both ends before giving up exactness. */
-static void rescan_long(const char *at, const char *end, int64_t exponent, sf_decimal *d)
+void sf_decimal_rescan(const char *at, const char *end, int64_t exponent, sf_decimal *d)
 {
     uint64_t value = 0;
     int64_t places = 0, zeros = 0; /* digits after the point; zeros seen but not yet taken */
@@ -86,52 +86,14 @@ static void rescan_long(const char *at, const char *end, int64_t exponent, sf_de
     d->exponent = d->inexact ? 0 : (int32_t)exponent;
 }
 
-static inline const char *scan_decimal(const char *at, const char *end, bool loose, sf_decimal *out)
-{
-    sf_decimal d = {.integer = true};
-    if (at < end && (*at == '-' || (loose && *at == '+'))) {
-        d.negative = *at == '-';
-        at++;
-    }
-    const char *first = at;
-    at = sf_scan_digits(at, end, &d.digits);
-    size_t whole = (size_t)(at - first), fraction = 0;
-    if (!loose && (whole == 0 || (whole > 1 && *first == '0')))
-        return NULL;
-    if (at < end && *at == '.') {
-        const char *dot = at;
-        at = sf_scan_digits(at + 1, end, &d.digits);
-        fraction = (size_t)(at - dot) - 1;
-        d.integer = false;
-        if (fraction == 0 && !loose)
-            return NULL;
-    }
-    if (whole + fraction == 0)
-        return NULL;
-    int32_t exponent = 0;
-    const char *digits_end = at;
-    if (at < end && (*at | 0x20) == 'e') {
-        d.integer = false;
-        at = scan_exponent(at + 1, end, &exponent);
-        if (!at)
-            return NULL;
-    }
-    if (SF_UNLIKELY(whole + fraction > 19))
-        rescan_long(first, digits_end, exponent, &d);
-    else
-        d.exponent = exponent - (int32_t)fraction;
-    *out = d;
-    return at;
-}
-
 const char *sf_decimal_scan_json(const char *at, const char *end, sf_decimal *out)
 {
-    return scan_decimal(at, end, false, out);
+    return sf_scan_decimal(at, end, false, out);
 }
 
 const char *sf_decimal_scan_loose(const char *at, const char *end, sf_decimal *out)
 {
-    return scan_decimal(at, end, true, out);
+    return sf_scan_decimal(at, end, true, out);
 }
 
 /* ---- to double ---- */
@@ -216,7 +178,7 @@ static sf_parse slow_f64(sf_str text, double *out)
     }
     int32_t written = 0;
     if (at < end)
-        scan_exponent(at + 1, end, &written);
+        sf_scan_exponent(at + 1, end, &written);
     exponent += written;
     snprintf(digits + taken, sizeof digits - taken, "e%lld", (long long)exponent);
     *out = strtod(digits, NULL);

@@ -151,6 +151,49 @@ static inline const char *sf_scan_digits(const char *at, const char *end, uint64
     return at;
 }
 
+/* The rare parts of a number, out of line. After the letter e: NULL when no digits follow. */
+const char *sf_scan_exponent(const char *at, const char *end, int32_t *out);
+void sf_decimal_rescan(const char *at, const char *end, int64_t exponent, sf_decimal *decimal);
+
+/* sf_decimal_scan_json and _loose for inner loops; `loose` wants to be a constant. */
+static inline const char *sf_scan_decimal(const char *at, const char *end, bool loose,
+                                          sf_decimal *out)
+{
+    sf_decimal d = {.integer = true};
+    if (at < end && (*at == '-' || (loose && *at == '+'))) {
+        d.negative = *at == '-';
+        at++;
+    }
+    const char *first = at;
+    at = sf_scan_digits(at, end, &d.digits);
+    size_t whole = (size_t)(at - first), fraction = 0;
+    if (!loose && (whole == 0 || (whole > 1 && *first == '0')))
+        return NULL;
+    if (at < end && *at == '.') {
+        const char *dot = at;
+        at = sf_scan_digits(at + 1, end, &d.digits);
+        fraction = (size_t)(at - dot) - 1;
+        d.integer = false;
+        if (fraction == 0 && !loose)
+            return NULL;
+    }
+    if (whole + fraction == 0)
+        return NULL;
+    int32_t exponent = 0;
+    const char *digits_end = at;
+    if (at < end && (*at | 0x20) == 'e') {
+        d.integer = false;
+        at = sf_scan_exponent(at + 1, end, &exponent);
+        if (!at)
+            return NULL;
+    }
+    d.exponent = exponent - (int32_t)fraction;
+    if (SF_UNLIKELY(whole + fraction > 19))
+        sf_decimal_rescan(first, digits_end, exponent, &d);
+    *out = d;
+    return at;
+}
+
 /* The exact cases of sf_decimal_to_f64 that need no more than one operation. */
 static inline bool sf_decimal_quick_f64(const sf_decimal *d, double *out)
 {
