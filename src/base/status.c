@@ -38,12 +38,13 @@ static void format_bounded(char *out, size_t size, const char *format, va_list a
     }
     if ((size_t)n < size)
         return;
-    size_t end = size - 1;
-    while (end > 0 && ((unsigned char)out[end] & 0xc0) == 0x80)
-        end--;
-    if (((unsigned char)out[end] & 0xc0) != 0xc0)
-        end = size - 1;
-    out[end] = '\0';
+    size_t last = size - 2; /* of the bytes kept */
+    while (last > 0 && ((unsigned char)out[last] & 0xc0) == 0x80)
+        last--;
+    unsigned char lead = (unsigned char)out[last];
+    size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+    if (last + length > size - 1)
+        out[last] = '\0';
 }
 
 static void fill(sf_error *err, sf_status status, sf_span where, const char *format, va_list args)

@@ -117,9 +117,19 @@ void sf_aggs_close(sf_aggs *aggs)
 
 sf_status sf_aggs_load(sf_aggs *aggs, sf_error *err)
 {
-    for (uint32_t i = 0; i < aggs->count; i++)
-        if (aggs->slots[i].order)
-            SF_TRY(sf_order_rebuild(aggs->slots[i].order, err));
+    for (uint32_t i = 0; i < aggs->count; i++) {
+        const sf_agg_slot *slot = &aggs->slots[i];
+        if (!slot->order)
+            continue;
+        SF_TRY(sf_order_rebuild(slot->order, err));
+        sf_ref ref = 0;
+        while (sf_arr_scan(slot->values, ref, &ref, 1) ==
+               1) { /* the order holds live values only */
+            const uint8_t *extra = sf_arr_extra(slot->values, ref);
+            if (((const value_row *)(const void *)extra)->count <= 0)
+                sf_order_remove(slot->order, ref);
+        }
+    }
     return SF_OK;
 }
 

@@ -466,11 +466,19 @@ static sf_step weighted_flush(sf_op *op, sf_error *err)
     return SF_STEP_DONE;
 }
 
-/* Row counts are persisted, but which rows are in the order (count above 0) is rebuilt here. */
+/* The order holds the rows that live; a row whose count is below 0 waits outside. */
 static sf_status weighted_load(sf_op *op, sf_reader *in, sf_error *err)
 {
     SF_UNUSED(in);
-    return sf_order_rebuild(((weighted_op *)op)->by_time, err);
+    weighted_op *weighted = (weighted_op *)op;
+    SF_TRY(sf_order_rebuild(weighted->by_time, err));
+    sf_ref ref = 0;
+    while (sf_arr_scan(weighted->rows, ref, &ref, 1) == 1) {
+        const uint8_t *extra = sf_arr_extra(weighted->rows, ref);
+        if (((const live_row *)(const void *)extra)->count <= 0)
+            sf_order_remove(weighted->by_time, ref);
+    }
+    return SF_OK;
 }
 
 const sf_op_type sf_op_latest_weighted = {

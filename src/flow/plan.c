@@ -218,7 +218,7 @@ static sf_schema *join_schema(const sf_schema *left, const sf_schema *right)
     return schema;
 }
 
-sf_status sf_plan_join(sf_plan *plan, const sf_join_spec *spec, uint32_t *out, sf_error *err)
+static sf_status join_node(sf_plan *plan, const sf_join_spec *spec, uint32_t *out, sf_error *err)
 {
     const sf_plan_node *left = sf_plan_at(plan, spec->left), *right = sf_plan_at(plan, spec->right);
     for (uint32_t i = 0; i < spec->key_count; i++)
@@ -239,6 +239,7 @@ sf_status sf_plan_join(sf_plan *plan, const sf_join_spec *spec, uint32_t *out, s
     node->as.join.key_count = spec->key_count;
     node->as.join.residual = spec->residual;
     node->as.join.within_ms = spec->within_ms;
+    node->as.join.nulls_match = spec->nulls_match;
     if (!node->as.join.left_keys || !node->as.join.right_keys)
         return sf_fail_memory(err);
     bool monotone =
@@ -247,6 +248,86 @@ sf_status sf_plan_join(sf_plan *plan, const sf_join_spec *spec, uint32_t *out, s
     node->keeps_ts = left_only && left->keeps_ts;
     *out = node->id;
     return SF_OK;
+}
+
+/* ---- relational joins with a residual condition ---- */
+
+/* Distinct rows of one side among the rows of an inner join, then that side's rows that are (SEMI)
+ * or are not (ANTI) among them. */
+static sf_status rows_by_match(sf_plan *plan, uint32_t side, uint32_t inner, uint32_t first_column,
+                               sf_join_kind kind, uint32_t *out, sf_error *err)
+{
+    uint32_t count = sf_plan_at(plan, side)->schema->count, matched;
+    uint32_t *in_inner = SF_ARENA_ARRAY(&plan->arena, uint32_t, count);
+    uint32_t *own = SF_ARENA_ARRAY(&plan->arena, uint32_t, count);
+    if (!in_inner || !own)
+        return sf_fail_memory(err);
+    for (uint32_t i = 0; i < count; i++) {
+        in_inner[i] = first_column + i;
+        own[i] = i;
+    }
+    SF_TRY(sf_plan_reduce(plan, inner, in_inner, count, NULL, NULL, 0, &matched, err));
+    sf_join_spec spec = {.kind = kind,
+                         .left = side,
+                         .right = matched,
+                         .left_keys = own,
+                         .right_keys = own,
+                         .key_count = count,
+                         .within_ms = -1,
+                         .nulls_match = true};
+    return join_node(plan, &spec, out, err);
+}
+
+/* Unmatched rows of one side with NULLs in the columns of the other. */
+static sf_status pad_rows(sf_plan *plan, uint32_t rows, const sf_schema *joined,
+                          uint32_t first_column, uint32_t *out, sf_error *err)
+{
+    uint32_t own = sf_plan_at(plan, rows)->schema->count, count = joined->count - 1;
+    const sf_expr **exprs = SF_ARENA_ARRAY(&plan->arena, const sf_expr *, count);
+    if (!exprs)
+        return sf_fail_memory(err);
+    sf_literal null = {.is_null = true};
+    for (uint32_t i = 0; i < count; i++) {
+        bool mine = i >= first_column && i < first_column + own;
+        sf_type type = joined->fields[i].type;
+        SF_TRY(mine ? sf_expr_column(&plan->arena, i - first_column, type, (sf_span){0, 0},
+                                     &exprs[i], err)
+                    : sf_expr_literal(&plan->arena, type, &null, (sf_span){0, 0}, &exprs[i], err));
+    }
+    return sf_plan_map(plan, rows, NULL, exprs, joined->fields, count, out, err);
+}
+
+static sf_status join_with_residual(sf_plan *plan, const sf_join_spec *spec, uint32_t *out,
+                                    sf_error *err)
+{
+    sf_join_spec inner_spec = *spec;
+    inner_spec.kind = SF_JOIN_INNER;
+    uint32_t inner, parts[3], count = 0, unmatched;
+    SF_TRY(join_node(plan, &inner_spec, &inner, err));
+    if (spec->kind == SF_JOIN_SEMI || spec->kind == SF_JOIN_ANTI)
+        return rows_by_match(plan, spec->left, inner, 0, spec->kind, out, err);
+    const sf_schema *joined = sf_plan_at(plan, inner)->schema;
+    uint32_t left_columns = sf_plan_at(plan, spec->left)->schema->count;
+    parts[count++] = inner;
+    if (spec->kind != SF_JOIN_RIGHT) {
+        SF_TRY(rows_by_match(plan, spec->left, inner, 0, SF_JOIN_ANTI, &unmatched, err));
+        SF_TRY(pad_rows(plan, unmatched, joined, 0, &parts[count++], err));
+    }
+    if (spec->kind != SF_JOIN_LEFT) {
+        SF_TRY(
+            rows_by_match(plan, spec->right, inner, left_columns, SF_JOIN_ANTI, &unmatched, err));
+        SF_TRY(pad_rows(plan, unmatched, joined, left_columns, &parts[count++], err));
+    }
+    return sf_plan_union(plan, parts, count, out, err);
+}
+
+sf_status sf_plan_join(sf_plan *plan, const sf_join_spec *spec, uint32_t *out, sf_error *err)
+{
+    if (spec->residual && spec->kind != SF_JOIN_INNER && spec->within_ms < 0) {
+        SF_ASSERT(spec->kind != SF_JOIN_NOT_IN);
+        return join_with_residual(plan, spec, out, err);
+    }
+    return join_node(plan, spec, out, err);
 }
 
 /* Keys, aggregates, then `extra` fields. */

@@ -2,11 +2,13 @@
  * with the functions below; a circuit (flow.h) runs one.
  *
  * Columns  Every node's output ends with the hidden column _ts (Long, ms): the builders add it. A
- *          scan of a source also has the hidden column _retract (Bool) before _ts. Expressions
- * refer to columns of their input node by number. Order    Nodes are stored inputs first: a node's
- * inputs have smaller numbers. Memory   A plan owns one arena that holds nodes, expressions and
- * text; free it with sf_plan_free. Builders copy the arrays they are given, not the expressions
- * (same arena). Threads  Const once built; any number of circuits may share it. */
+ *          scan of a source also has the hidden column _retract (Bool) before _ts. Expressions refer
+ *          to columns of their input node by number.
+ * Order    Nodes are stored inputs first: a node's inputs have smaller numbers.
+ * Memory   A plan owns one arena that holds nodes, expressions and text; free it with sf_plan_free.
+ *          Builders copy the arrays they are given, not the expressions (same arena).
+ * Threads  Const once built; any number of circuits may share it.
+ */
 #ifndef SF_FLOW_PLAN_H
 #define SF_FLOW_PLAN_H
 
@@ -73,6 +75,7 @@ typedef struct sf_plan_node {
             uint32_t key_count;                     /* 0: every pair */
             const sf_expr *residual; /* over left columns, then right columns; NULL: none */
             int64_t within_ms;       /* INTERVAL_JOIN */
+            bool nulls_match;
         } join;
         struct {
             const uint32_t *keys;
@@ -138,7 +141,9 @@ sf_status sf_plan_map(sf_plan *plan, uint32_t input, const sf_expr *predicate,
 sf_status sf_plan_unnest(sf_plan *plan, uint32_t input, const sf_expr *array, const char *name,
                          uint32_t *out, sf_error *err);
 /* Output: all left columns, all right columns (both with their _ts), then _ts = the larger of the
- * two; SEMI, ANTI, NOT_IN: the left columns. */
+ * two; SEMI, ANTI, NOT_IN: the left columns. A residual on anything but an INNER relational join is
+ * built from simpler nodes: the inner join, its distinct left (right) rows, and the rows without
+ * one. NOT_IN takes no residual. */
 typedef struct {
     sf_join_kind kind;
     uint32_t left, right;
@@ -146,6 +151,7 @@ typedef struct {
     uint32_t key_count;
     const sf_expr *residual;
     int64_t within_ms; /* >= 0: interval join of streams; -1: relational */
+    bool nulls_match;  /* keys compare as IS NOT DISTINCT FROM; relational only */
 } sf_join_spec;
 sf_status sf_plan_join(sf_plan *plan, const sf_join_spec *spec, uint32_t *out, sf_error *err);
 /* Output: key columns, one column an aggregate (named agg_names[i]), _ts. No aggregates: DISTINCT

@@ -138,7 +138,8 @@ SF_MUST_USE sf_status sf_order_new(const sf_arr *arr, const sf_order_by *by, uin
 void sf_order_free(sf_order *order);
 SF_MUST_USE sf_status sf_order_insert(sf_order *order, sf_ref ref, sf_error *err);
 void sf_order_remove(sf_order *order, sf_ref ref); /* before the row leaves the arrangement */
-/* First and last ref whose leading prefix_count order columns equal those of `like`; 0: none. */
+/* First and last ref whose leading prefix_count order columns equal those of `like`, a row of the
+ * arrangement that need not be in the order; prefix_count 0: of all (like is not read). 0: none. */
 sf_ref sf_order_first(const sf_order *order, sf_ref like, uint32_t prefix_count);
 sf_ref sf_order_last(const sf_order *order, sf_ref like, uint32_t prefix_count);
 sf_ref sf_order_next(const sf_order *order, sf_ref ref); /* in order, any prefix; 0: end */
