@@ -39,7 +39,8 @@ typedef struct {
     uint32_t upgrade_count;
 } sf_db_options;
 
-/* WAL, synchronous=FULL, one owner (no shared memory file): a commit that returned SF_OK is durable. */
+/* WAL, synchronous=FULL, one owner (no shared memory file): a commit that returned SF_OK is
+ * durable. */
 SF_MUST_USE sf_status sf_db_open(const sf_disk *disk, const char *path,
                                  const sf_db_options *options, sf_db **out, sf_error *err);
 void sf_db_close(sf_db *db); /* NULL is allowed; every statement was freed before */
@@ -127,8 +128,8 @@ SF_MUST_USE sf_status sf_journal_commit(sf_journal *journal, uint64_t lsn, sf_er
 
 /* The same without blocking. The caller keeps the waiter until done was called. */
 typedef struct sf_journal_waiter {
-    /* Called once, in order of lsn, by the thread that synced, without any lock held. err is
-     * filled when status is not SF_OK. It must not close the journal. */
+    /* Called once, by the thread that synced, without any lock held; those of one sync in order of
+     * lsn. err is filled when status is not SF_OK. It must not close the journal. */
     void (*done)(struct sf_journal_waiter *waiter, sf_status status, const sf_error *err);
     void *arg;
     uint64_t lsn;                   /* set by sf_journal_notify */
@@ -206,6 +207,5 @@ SF_MUST_USE sf_status sf_ckpt_each_page(sf_ckpt *ckpt, uint32_t arrangement, sf_
                                         void *arg, sf_error *err);
 /* Appends the blob to out. SF_NOT_FOUND when there is none. */
 SF_MUST_USE sf_status sf_ckpt_get_blob(sf_ckpt *ckpt, sf_str key, sf_buf *out, sf_error *err);
-bool sf_ckpt_has_blob(sf_ckpt *ckpt, sf_str key);
 
 #endif
