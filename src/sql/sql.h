@@ -39,7 +39,8 @@ typedef struct {
     SF_VEC(sf_diagnostic) list;
 } sf_diagnostics;
 void sf_diagnostics_deinit(sf_diagnostics *diagnostics);
-bool sf_diagnostics_add(sf_diagnostics *diagnostics, sf_str text, const sf_error *err, bool warning);
+bool sf_diagnostics_add(sf_diagnostics *diagnostics, sf_str text, const sf_error *err,
+                        bool warning);
 
 /* Compile a query. kind decides the rules (tables: no windows, pipelines: no unwindowed
  * aggregates, ...). A leading INSERT INTO name is an error here: strip it first. */

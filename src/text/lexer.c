@@ -19,7 +19,8 @@ static char upper(char c)
 
 /* ---- UTF-8 ---- */
 
-/* Bytes of the character at pos, 0 when they are not UTF-8 (overlong forms and surrogates are not). */
+/* Bytes of the character at pos, 0 when they are not UTF-8 (overlong forms and surrogates are not).
+ */
 static size_t char_bytes(sf_str text, size_t pos, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -103,22 +104,6 @@ unsigned sf_word_distance(sf_str a, sf_str b, unsigned limit)
     return previous[b.len] <= limit ? previous[b.len] : limit + 1;
 }
 
-uint16_t sf_keyword_nearest(const sf_lexer_rules *rules, sf_str word)
-{
-    unsigned limit = word.len >= 6 ? 2 : 1, best = limit + 1;
-    uint16_t found = 0;
-    if (word.len < 3)
-        return 0;
-    for (size_t i = 0; i < rules->keyword_count; i++) {
-        unsigned distance = sf_word_distance(word, sf_str_of(rules->keywords[i]), limit);
-        if (distance < best) {
-            best = distance;
-            found = (uint16_t)(i + 1);
-        }
-    }
-    return found;
-}
-
 /* ---- scanning ---- */
 
 void sf_lexer_init(sf_lexer *lexer, sf_str text, const sf_lexer_rules *rules)
@@ -129,8 +114,9 @@ void sf_lexer_init(sf_lexer *lexer, sf_str text, const sf_lexer_rules *rules)
 
 static unsigned char peek(const sf_lexer *lexer, size_t ahead)
 {
-    return lexer->text.len - lexer->pos > ahead ? (unsigned char)lexer->text.data[lexer->pos + ahead]
-                                                : 0;
+    return lexer->text.len - lexer->pos > ahead
+               ? (unsigned char)lexer->text.data[lexer->pos + ahead]
+               : 0;
 }
 
 static bool starts_with(const sf_lexer *lexer, const char *text)
@@ -142,8 +128,8 @@ static bool starts_with(const sf_lexer *lexer, const char *text)
 
 static sf_token token_from(const sf_lexer *lexer, size_t start, sf_token_kind kind, unsigned code)
 {
-    return (sf_token){{(uint32_t)start, (uint32_t)(lexer->pos - start)}, (uint16_t)code,
-                      (uint8_t)kind};
+    return (sf_token){
+        {(uint32_t)start, (uint32_t)(lexer->pos - start)}, (uint16_t)code, (uint8_t)kind};
 }
 
 static sf_token bad(const sf_lexer *lexer, size_t start, sf_token_fault fault)
@@ -178,8 +164,8 @@ static bool skip_blanks(sf_lexer *lexer, size_t *start)
         if (c == ' ' || (c >= '\t' && c <= '\r')) {
             lexer->pos++;
         } else if (starts_with(lexer, lexer->rules->line_comment)) {
-            const char *end = memchr(lexer->text.data + lexer->pos, '\n',
-                                     lexer->text.len - lexer->pos);
+            const char *end =
+                memchr(lexer->text.data + lexer->pos, '\n', lexer->text.len - lexer->pos);
             lexer->pos = end ? (size_t)(end - lexer->text.data) : lexer->text.len;
         } else if (lexer->rules->block_comments && starts_with(lexer, "/*")) {
             *start = lexer->pos;
@@ -317,8 +303,8 @@ static sf_token scan_symbol(sf_lexer *lexer)
         const char *text;
         uint16_t code;
     } longer[] = {
-        {"->>", SF_SYMBOL_LONG_ARROW}, {"->", SF_SYMBOL_ARROW},       {"||", SF_SYMBOL_CONCAT},
-        {"::", SF_SYMBOL_CAST},        {"<>", SF_SYMBOL_NOT_EQUAL},   {"!=", SF_SYMBOL_NOT_EQUAL},
+        {"->>", SF_SYMBOL_LONG_ARROW}, {"->", SF_SYMBOL_ARROW},         {"||", SF_SYMBOL_CONCAT},
+        {"::", SF_SYMBOL_CAST},        {"<>", SF_SYMBOL_NOT_EQUAL},     {"!=", SF_SYMBOL_NOT_EQUAL},
         {"<=", SF_SYMBOL_LESS_EQUAL},  {">=", SF_SYMBOL_GREATER_EQUAL},
     };
     size_t start = lexer->pos;

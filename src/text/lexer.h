@@ -36,14 +36,14 @@ enum {
 };
 
 typedef enum {
-    SF_FAULT_CHARACTER,        /* no token starts with it */
-    SF_FAULT_LOOKALIKE,        /* typographic quote, dash or invisible blank from another program */
-    SF_FAULT_UTF8,             /* bytes that are not UTF-8 */
-    SF_FAULT_OPEN_STRING,      /* no closing quote */
-    SF_FAULT_OPEN_NAME,        /* no closing quote around a name */
-    SF_FAULT_OPEN_COMMENT,     /* no end of the comment */
-    SF_FAULT_EMPTY_NAME,       /* "" */
-    SF_FAULT_NUMBER,           /* as 12abc or 1e+ */
+    SF_FAULT_CHARACTER,    /* no token starts with it */
+    SF_FAULT_LOOKALIKE,    /* typographic quote, dash or invisible blank from another program */
+    SF_FAULT_UTF8,         /* bytes that are not UTF-8 */
+    SF_FAULT_OPEN_STRING,  /* no closing quote */
+    SF_FAULT_OPEN_NAME,    /* no closing quote around a name */
+    SF_FAULT_OPEN_COMMENT, /* no end of the comment */
+    SF_FAULT_EMPTY_NAME,   /* "" */
+    SF_FAULT_NUMBER,       /* as 12abc or 1e+ */
 } sf_token_fault;
 
 typedef struct {
@@ -86,8 +86,6 @@ sf_status sf_token_fail(sf_str text, sf_token token, sf_error *err);
 
 /* The keyword's number, 0 when the word is none. */
 uint16_t sf_keyword_find(const sf_lexer_rules *rules, sf_str word);
-/* The keyword a misspelt word most likely meant, 0 when none is near. */
-uint16_t sf_keyword_nearest(const sf_lexer_rules *rules, sf_str word);
 /* Edits (insert, delete, replace, swap neighbours) between two words, ASCII case ignored;
  * more than limit counts as limit + 1. */
 unsigned sf_word_distance(sf_str a, sf_str b, unsigned limit);

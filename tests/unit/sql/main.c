@@ -1,0 +1,6 @@
+#include "unit/sql/suites.h"
+
+int main(void)
+{
+    return suite_lexer() | suite_parse() | suite_refuse();
+}
