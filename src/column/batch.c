@@ -254,46 +254,56 @@ bool sf_batch_verify(const sf_batch *batch, sf_error *err)
 
 /* ---- hashing ---- */
 
-#define HASH_NULL 0x6e756c6c6e756c6cULL
+static uint64_t hash_float(float value)
+{
+    uint32_t bits = 0;
+    if (value != 0) /* both zeroes */
+        memcpy(&bits, &value, sizeof bits);
+    return sf_hash_u64(bits);
+}
+
+static uint64_t hash_double(double value)
+{
+    uint64_t bits = 0;
+    if (value != 0)
+        memcpy(&bits, &value, sizeof bits);
+    return sf_hash_u64(bits);
+}
+
+uint64_t sf_hash_lane(sf_type type, const void *lane)
+{
+#define LANE(T) (*(const T *)lane)
+    switch (type) {
+    case SF_TYPE_BOOL:
+    case SF_TYPE_U8: return sf_hash_u64(LANE(uint8_t));
+    case SF_TYPE_I8: return sf_hash_u64((uint64_t)(int64_t)LANE(int8_t));
+    case SF_TYPE_I16: return sf_hash_u64((uint64_t)(int64_t)LANE(int16_t));
+    case SF_TYPE_U16: return sf_hash_u64(LANE(uint16_t));
+    case SF_TYPE_I32: return sf_hash_u64((uint64_t)(int64_t)LANE(int32_t));
+    case SF_TYPE_U32: return sf_hash_u64(LANE(uint32_t));
+    case SF_TYPE_F32: return hash_float(LANE(float));
+    case SF_TYPE_F64: return hash_double(LANE(double));
+    default: return sf_hash_u64((uint64_t)LANE(int64_t));
+    }
+#undef LANE
+}
+
+uint64_t sf_hash_text(sf_str text)
+{
+    if (text.len > SF_VIEW_INLINE)
+        return sf_hash_bytes(text.data, text.len, 0);
+    sf_view view = sf_view_short(text.data, (uint32_t)text.len);
+    uint64_t words[2];
+    memcpy(words, &view, sizeof words);
+    return sf_hash_mix(words[0], words[1]);
+}
 
 static uint64_t hash_lane(const sf_column *column, uint32_t row)
 {
-    switch (column->type) {
-    case SF_TYPE_BOOL:
-    case SF_TYPE_U8: return sf_hash_u64(SF_LANES(column, uint8_t)[row]);
-    case SF_TYPE_I8: return sf_hash_u64((uint64_t)(int64_t)SF_LANES(column, int8_t)[row]);
-    case SF_TYPE_I16: return sf_hash_u64((uint64_t)(int64_t)SF_LANES(column, int16_t)[row]);
-    case SF_TYPE_U16: return sf_hash_u64(SF_LANES(column, uint16_t)[row]);
-    case SF_TYPE_I32: return sf_hash_u64((uint64_t)(int64_t)SF_LANES(column, int32_t)[row]);
-    case SF_TYPE_U32: return sf_hash_u64(SF_LANES(column, uint32_t)[row]);
-    case SF_TYPE_F32: {
-        float value = SF_LANES(column, float)[row];
-        uint32_t bits = 0;
-        if (value != 0)
-            memcpy(&bits, &value, sizeof bits);
-        return sf_hash_u64(bits);
-    }
-    case SF_TYPE_F64: {
-        double value = SF_LANES(column, double)[row];
-        uint64_t bits = 0; /* both zeroes */
-        if (value != 0)
-            memcpy(&bits, &value, sizeof bits);
-        return sf_hash_u64(bits);
-    }
-    case SF_TYPE_UTF8:
-    case SF_TYPE_BINARY:
-    case SF_TYPE_JSON: {
-        const sf_view *view = SF_LANES(column, sf_view) + row;
-        if (view->len <= SF_VIEW_INLINE) {
-            uint64_t words[2];
-            memcpy(words, view, sizeof words);
-            return sf_hash_mix(words[0], words[1]);
-        }
-        sf_str text = sf_column_str(column, row);
-        return sf_hash_bytes(text.data, text.len, 0);
-    }
-    default: return sf_hash_u64((uint64_t)SF_LANES(column, int64_t)[row]);
-    }
+    if (sf_type_is_view(column->type))
+        return sf_hash_text(sf_column_str(column, row));
+    size_t lane_bytes = sf_type_lane_bytes(column->type);
+    return sf_hash_lane(column->type, (const uint8_t *)column->data + row * lane_bytes);
 }
 
 static void hash_longs(const sf_column *column, sf_sel sel, bool first, uint64_t *out)
@@ -325,7 +335,7 @@ void sf_batch_hash(const sf_batch *batch, const uint32_t *columns, uint32_t colu
         }
         for (uint32_t i = 0; i < sel.count; i++) {
             uint32_t row = sf_sel_row(sel, i);
-            uint64_t hash = sf_column_is_valid(column, row) ? hash_lane(column, row) : HASH_NULL;
+            uint64_t hash = sf_column_is_valid(column, row) ? hash_lane(column, row) : SF_HASH_NULL;
             out[i] = first ? hash : sf_hash_mix(out[i], hash);
         }
     }

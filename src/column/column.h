@@ -243,6 +243,11 @@ bool sf_batch_verify(const sf_batch *batch, sf_error *err);
  * -0.0 is 0.0. Stable on disk and between machines. */
 void sf_batch_hash(const sf_batch *batch, const uint32_t *columns, uint32_t column_count,
                    sf_sel sel, uint64_t *out);
+/* Its parts, for who keeps lanes elsewhere: hash of one lane of a fixed-width type (aligned), of a
+ * text, of NULL. The hash of columns a, b, c is mix(mix(a, b), c) by sf_hash_mix. */
+uint64_t sf_hash_lane(sf_type type, const void *lane);
+uint64_t sf_hash_text(sf_str text);
+#define SF_HASH_NULL 0x6e756c6c6e756c6cULL
 
 /* ---- building ---------------------------------------------------------------------------- */
 
