@@ -145,10 +145,18 @@ void sf_image_done(sf_group *group, const sf_image *image);
  * image is durable. UINT64_MAX: nobody reads it. */
 uint64_t sf_image_position(const sf_image *image, const char *source_name);
 
-/* Restores every member of the group that the image holds with the same query; others stay as new.
- * restored[i] (by member number, may be NULL) tells which. Before the first step. */
+/* Restores every new member of the group that the image holds with the same query and whose input
+ * tables are not new; the others stay as they are. restored[i] (by member number, may be NULL) is set
+ * for those. Between epochs. A member in which an error shows must be removed. */
 SF_MUST_USE sf_status sf_group_load(sf_group *group, const sf_image_source *source, bool *restored,
                                     sf_error *err);
+/* Where a member goes on reading its i-th input, a source whose log no longer has the old place. */
+void sf_group_seek(sf_group *group, uint32_t member, uint32_t input, uint64_t position);
+/* Takes everything out of another group, which is empty afterwards; both between epochs. The sources
+ * of `from` that `into` has by name are one. members[i] is the new number of from's member i. */
+SF_MUST_USE sf_status sf_group_absorb(sf_group *into, sf_group *from, uint32_t *members,
+                                      sf_error *err);
+uint32_t sf_group_member_count(const sf_group *group); /* numbers ever given */
 
 /* ---- a world in one thread ---------------------------------------------------------------- */
 

@@ -389,3 +389,64 @@ const sf_batch *sf_group_output(const sf_group *group, uint32_t id, uint32_t i)
 {
     return sf_circuit_output(member_at(group, id)->circuit, i);
 }
+
+uint32_t sf_group_member_count(const sf_group *group)
+{
+    return (uint32_t)group->members.len;
+}
+
+void sf_group_seek(sf_group *group, uint32_t id, uint32_t input, uint64_t position)
+{
+    sf_group_member_state *member = member_at(group, id);
+    SF_ASSERT(!group->running && member->inputs[input].is_source);
+    member->inputs[input].position = position;
+}
+
+/* ---- merging ---- */
+
+static sf_status absorb_source(sf_group *into, const sf_group_source *source, uint32_t *out,
+                               sf_error *err)
+{
+    for (size_t s = 0; s < into->sources.len; s++) {
+        if (strcmp(into->sources.data[s].name, source->name) == 0) {
+            *out = (uint32_t)s;
+            return SF_OK;
+        }
+    }
+    return sf_group_add_source(into, source->name, source->reader, out, err);
+}
+
+/* Room first, so that moving cannot fail half way. */
+static bool reserve_members(sf_group *group, size_t more)
+{
+    while (group->members.cap - group->members.len < more)
+        if (!sf_vec_grow((void **)&group->members.data, &group->members.cap,
+                         sizeof *group->members.data))
+            return false;
+    return true;
+}
+
+sf_status sf_group_absorb(sf_group *into, sf_group *from, uint32_t *members, sf_error *err)
+{
+    SF_ASSERT(!into->running && !from->running && into != from);
+    uint32_t *sources = sf_alloc((from->sources.len + 1) * sizeof *sources);
+    sf_status status =
+        sources && reserve_members(into, from->members.len) ? SF_OK : sf_fail_memory(err);
+    for (size_t s = 0; status == SF_OK && s < from->sources.len; s++)
+        status = absorb_source(into, &from->sources.data[s], &sources[s], err);
+    for (size_t m = 0; status == SF_OK && m < from->members.len; m++) {
+        sf_group_member_state *member = &from->members.data[m];
+        members[m] = (uint32_t)into->members.len;
+        for (uint32_t i = 0; member->used && i < member->plan->inputs.len; i++)
+            member->inputs[i].id = member->inputs[i].is_source ? sources[member->inputs[i].id]
+                                                               : members[member->inputs[i].id];
+        for (uint32_t i = 0; member->used && i < sf_circuit_arrangement_count(member->circuit); i++)
+            member->written[i] = 0; /* nothing of it stands in the new group's checkpoint */
+        into->members.data[into->members.len++] = *member;
+        *member = (sf_group_member_state){0};
+    }
+    if (status == SF_OK && from->epoch > into->epoch)
+        into->epoch = from->epoch;
+    sf_free(sources);
+    return status;
+}

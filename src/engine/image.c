@@ -296,7 +296,7 @@ static sf_status load_member(sf_group *group, sf_group_member_state *member,
 sf_status sf_group_load(sf_group *group, const sf_image_source *source, bool *restored,
                         sf_error *err)
 {
-    SF_ASSERT(!group->running && group->epoch == 0);
+    SF_ASSERT(!group->running);
     sf_buf head = {0};
     sf_status status = source->get_blob(source->self, "group", &head, err);
     sf_reader in = {.data = (const uint8_t *)head.data, .len = head.len};
@@ -311,10 +311,11 @@ sf_status sf_group_load(sf_group *group, const sf_image_source *source, bool *re
                 version, IMAGE_VERSION);
         return SF_UNSUPPORTED;
     }
-    group->epoch = epoch;
+    if (epoch > group->epoch)
+        group->epoch = epoch;
     for (size_t m = 0; m < group->members.len; m++) {
         sf_group_member_state *member = &group->members.data[m];
-        if (!member->used || !inputs_restored(group, member))
+        if (!member->used || !member->fresh || !inputs_restored(group, member))
             continue;
         status = load_member(group, member, source, err);
         if (status != SF_OK && status != SF_NOT_FOUND)
