@@ -445,9 +445,8 @@ static bool take_stream(struct sf_http_conn *conn, bool *lost)
     if (conn->chunk_stream && taken == 0) {
         out->len = start - SIZE_LINE;
     } else if (conn->chunk_stream) {
-        char size[SIZE_LINE];
-        snprintf(size, sizeof size, "%08zx", taken);
-        memcpy(out->data + start - SIZE_LINE, size, 8);
+        for (size_t i = 0; i < SIZE_LINE - 2; i++)
+            out->data[start - SIZE_LINE + i] = "0123456789abcdef"[taken >> (28 - 4 * i) & 15];
         sf_buf_puts(out, "\r\n");
     }
     if (state == SF_HTTP_STREAM_END) {
