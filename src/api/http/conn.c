@@ -6,9 +6,8 @@
 #include <stdio.h>
 
 enum {
-    WRITE_PIECE = 64 * 1024,   /* bytes handed to the loop at one time */
-    WRITE_BURST = 256 * 1024,  /* before other connections have their turn */
-    JOIN_BODY_MAX = 16 * 1024, /* a body up to this leaves together with its head */
+    KEEP_INPUT_MAX = 64 * 1024, /* an empty input buffer larger than this is let go */
+    JOIN_BODY_MAX = 16 * 1024,  /* a body up to this leaves together with its head */
     DISCARD_MAX = 256 * 1024,
     LINGER_MAX = 4 * 1024 * 1024,
     ARENA_MAX = 256 * 1024,
@@ -16,7 +15,7 @@ enum {
 };
 #define LINGER_NS (2 * INT64_C(1000000000))
 
-int64_t conn_now_ns(const struct sf_http_conn *conn)
+int64_t sf_conn_now_ns(const struct sf_http_conn *conn)
 {
     return sf_clock_mono_ns(&conn->lane->server->config.clock);
 }
@@ -25,7 +24,7 @@ int64_t conn_now_ns(const struct sf_http_conn *conn)
 
 static void refuse(struct sf_http_conn *conn, int status, const char *reason);
 
-void *conn_open(void *owner, sf_sock *sock, const char *peer)
+void *sf_conn_open(void *owner, sf_sock *sock, const char *peer)
 {
     lane *l = owner;
     sf_http_server *server = l->server;
@@ -41,7 +40,7 @@ void *conn_open(void *owner, sf_sock *sock, const char *peer)
     conn->fresh = true;
     atomic_store(&conn->refs, 1);
     snprintf(conn->peer, sizeof conn->peer, "%s", peer);
-    conn->since_ns = conn->progress_ns = conn_now_ns(conn);
+    conn->since_ns = conn->progress_ns = sf_conn_now_ns(conn);
     conn->next = l->first;
     if (l->first)
         l->first->prev = conn;
@@ -59,7 +58,7 @@ void *conn_open(void *owner, sf_sock *sock, const char *peer)
     return conn;
 }
 
-void conn_unref(struct sf_http_conn *conn)
+void sf_conn_unref(struct sf_http_conn *conn)
 {
     if (atomic_fetch_sub(&conn->refs, 1) != 1)
         return;
@@ -68,7 +67,7 @@ void conn_unref(struct sf_http_conn *conn)
     sf_free(conn);
 }
 
-void call_free(call *c)
+void sf_conn_free_call(call *c)
 {
     sf_http_server *server = c->conn->lane->server;
     if (server->config.app.gone)
@@ -78,11 +77,11 @@ void call_free(call *c)
     sf_buf_deinit(&c->pub.body);
     sf_arena_deinit(&c->pub.arena);
     atomic_fetch_sub(&server->call_count, 1);
-    conn_unref(c->conn);
+    sf_conn_unref(c->conn);
     sf_free(c);
 }
 
-void conn_closed(void *arg)
+void sf_conn_closed(void *arg)
 {
     struct sf_http_conn *conn = arg;
     lane *l = conn->lane;
@@ -103,12 +102,12 @@ void conn_closed(void *arg)
         conn->upgrade->closed(conn->upgrade_self);
     /* A call the app works on is freed when it answers. */
     if (conn->call && conn->state != CONN_CALL)
-        call_free(conn->call);
+        sf_conn_free_call(conn->call);
     conn->call = NULL;
-    conn_unref(conn);
+    sf_conn_unref(conn);
 }
 
-static void close_now(struct sf_http_conn *conn)
+void sf_conn_close_now(struct sf_http_conn *conn)
 {
     conn->closing = true;
     sf_sock_close(conn->sock);
@@ -119,7 +118,7 @@ static void close_now(struct sf_http_conn *conn)
 static void enter_write(struct sf_http_conn *conn)
 {
     conn->state = CONN_WRITE;
-    conn->progress_ns = conn_now_ns(conn);
+    conn->progress_ns = sf_conn_now_ns(conn);
     sf_sock_pause(conn->sock, true);
     sf_sock_want_write(conn->sock);
 }
@@ -131,12 +130,12 @@ static void refuse(struct sf_http_conn *conn, int status, const char *reason)
     sf_http_response_error(&response, status, reason, NULL);
     atomic_fetch_add(&conn->lane->server->requests_refused, 1);
     conn->keep_alive = false;
-    response_write_head(conn, &response);
+    sf_conn_write_head(conn, &response);
     if (!conn->call || conn->call->pub.head.method != SF_HTTP_HEAD)
         sf_buf_put(&conn->out, response.body.data, response.body.len);
     sf_http_response_deinit(&response);
     if (conn->call) {
-        call_free(conn->call);
+        sf_conn_free_call(conn->call);
         conn->call = NULL;
     }
     enter_write(conn);
@@ -151,7 +150,7 @@ static void begin_response(struct sf_http_conn *conn)
         conn->keep_alive = false;
     if (response->body.failed || response->fields.failed)
         sf_http_response_error(response, 503, "out of memory for the answer", "try again later");
-    response_write_head(conn, response);
+    sf_conn_write_head(conn, response);
     bool head_only = c->pub.head.method == SF_HTTP_HEAD;
     if (head_only) {
         conn->body_at = response->body.len;
@@ -167,7 +166,7 @@ static void begin_response(struct sf_http_conn *conn)
     enter_write(conn);
 }
 
-void conn_answered(struct sf_http_conn *conn)
+void sf_conn_answered(struct sf_http_conn *conn)
 {
     if (conn->state == CONN_CALL)
         begin_response(conn);
@@ -274,7 +273,7 @@ static bool read_head(struct sf_http_conn *conn)
         return false;
     }
     conn->call = c;
-    c->pub.arrived_ns = conn_now_ns(conn);
+    c->pub.arrived_ns = sf_conn_now_ns(conn);
     if (!sf_http_parse_head((const char *)(c + 1), head_len, &c->pub.head, &refusal)) {
         refuse(conn, refusal.status, refusal.reason);
         return false;
@@ -333,7 +332,7 @@ static size_t read_body(struct sf_http_conn *conn, const char *bytes, size_t len
 }
 
 /* Goes on with the bytes that are here, until they are used up or an answer is due. */
-static void advance(struct sf_http_conn *conn)
+void sf_conn_advance(struct sf_http_conn *conn)
 {
     for (;;) {
         if (conn->state == CONN_HEAD) {
@@ -348,7 +347,7 @@ static void advance(struct sf_http_conn *conn)
             conn->in_at = conn->in.len;
             if (at < conn->in.len &&
                 !conn->upgrade->data(conn->upgrade_self, conn->in.data + at, conn->in.len - at))
-                close_now(conn);
+                sf_conn_close_now(conn);
             break;
         } else {
             break;
@@ -356,7 +355,7 @@ static void advance(struct sf_http_conn *conn)
     }
     if (conn->in_at == conn->in.len) {
         conn->in_at = 0;
-        if (conn->in.cap > WRITE_PIECE)
+        if (conn->in.cap > KEEP_INPUT_MAX)
             sf_buf_deinit(&conn->in);
         else
             sf_buf_clear(&conn->in);
@@ -375,7 +374,7 @@ static bool keep_for_later(struct sf_http_conn *conn, const char *bytes, size_t 
     return !conn->in.failed;
 }
 
-bool conn_data(void *arg, const char *bytes, size_t len)
+bool sf_conn_data(void *arg, const char *bytes, size_t len)
 {
     struct sf_http_conn *conn = arg;
     atomic_fetch_add(&conn->lane->server->bytes_in, len);
@@ -388,7 +387,7 @@ bool conn_data(void *arg, const char *bytes, size_t len)
         return conn->lingered_bytes <= LINGER_MAX;
     }
     if (conn->state == CONN_HEAD && conn->in_at == conn->in.len)
-        conn->since_ns = conn_now_ns(conn);
+        conn->since_ns = sf_conn_now_ns(conn);
     if (conn->in_at == conn->in.len && (conn->state == CONN_BODY || conn->state == CONN_DISCARD)) {
         size_t used = read_body(conn, bytes, len);
         bytes += used;
@@ -398,146 +397,8 @@ bool conn_data(void *arg, const char *bytes, size_t len)
         return true;
     if (!keep_for_later(conn, bytes, len))
         return false;
-    advance(conn);
+    sf_conn_advance(conn);
     return true;
-}
-
-/* ---- writing ---- */
-
-/* Sends from bytes+*at; true when all of it is with the loop. *budget bounds one turn. */
-static bool send_some(struct sf_http_conn *conn, const sf_buf *bytes, size_t *at, size_t *budget,
-                      bool *lost)
-{
-    *lost = bytes->failed;
-    while (*at < bytes->len) {
-        if (*lost || *budget == 0 || sf_sock_choked(conn->sock))
-            return false;
-        size_t piece = bytes->len - *at;
-        if (piece > WRITE_PIECE)
-            piece = WRITE_PIECE;
-        if (!sf_sock_write(conn->sock, bytes->data + *at, piece)) {
-            *lost = true;
-            return false;
-        }
-        *at += piece;
-        *budget -= piece < *budget ? piece : *budget;
-        conn->progress_ns = conn_now_ns(conn);
-        atomic_fetch_add(&conn->lane->server->bytes_out, piece);
-    }
-    return !*lost;
-}
-
-/* Takes the next piece of a streamed body into out. False: nothing to send now. */
-static bool take_stream(struct sf_http_conn *conn, bool *lost)
-{
-    enum { SIZE_LINE = 10 }; /* eight digits, CR, LF */
-    sf_http_stream *stream = &conn->call->response.stream;
-    sf_buf *out = &conn->out;
-    if (conn->chunk_stream)
-        sf_buf_puts(out, "00000000\r\n");
-    size_t start = out->len;
-    sf_http_stream_state state = stream->take(stream->self, WRITE_PIECE, out);
-    if (state == SF_HTTP_STREAM_FAILED || out->failed) {
-        *lost = true;
-        return false;
-    }
-    size_t taken = out->len - start;
-    if (conn->chunk_stream && taken == 0) {
-        out->len = start - SIZE_LINE;
-    } else if (conn->chunk_stream) {
-        for (size_t i = 0; i < SIZE_LINE - 2; i++)
-            out->data[start - SIZE_LINE + i] = "0123456789abcdef"[taken >> (28 - 4 * i) & 15];
-        sf_buf_puts(out, "\r\n");
-    }
-    if (state == SF_HTTP_STREAM_END) {
-        conn->stream_done = true;
-        if (conn->chunk_stream)
-            sf_buf_puts(out, "0\r\n\r\n");
-    }
-    return out->len > 0 || conn->stream_done;
-}
-
-static void finish_response(struct sf_http_conn *conn)
-{
-    if (conn->call) {
-        call_free(conn->call);
-        conn->call = NULL;
-    }
-    conn->since_ns = conn_now_ns(conn);
-    if (!conn->keep_alive) {
-        conn->state = CONN_LINGER;
-        sf_sock_end_output(conn->sock);
-        sf_sock_pause(conn->sock, false);
-        return;
-    }
-    conn->state = CONN_HEAD;
-    if (conn->lane->stopping) {
-        close_now(conn);
-        return;
-    }
-    sf_sock_pause(conn->sock, false);
-    advance(conn);
-}
-
-/* False: the connection is lost. */
-static bool write_response(struct sf_http_conn *conn)
-{
-    size_t budget = WRITE_BURST;
-    bool lost = false;
-    for (;;) {
-        if (!send_some(conn, &conn->out, &conn->out_at, &budget, &lost))
-            break;
-        sf_buf_clear(&conn->out);
-        conn->out_at = 0;
-        if (conn->state != CONN_WRITE)
-            return true;
-        call *c = conn->call;
-        if (c && !send_some(conn, &c->response.body, &conn->body_at, &budget, &lost))
-            break;
-        if (!c || conn->stream_done) {
-            /* The end of the output may not overtake what the loop still holds. */
-            if (!conn->keep_alive && sf_sock_choked(conn->sock))
-                break;
-            finish_response(conn);
-            return true;
-        }
-        if (!take_stream(conn, &lost))
-            return !lost; /* waits for a wake */
-    }
-    if (!lost)
-        sf_sock_want_write(conn->sock);
-    return !lost;
-}
-
-static bool write_channel(struct sf_http_conn *conn)
-{
-    size_t budget = WRITE_BURST;
-    bool lost = false;
-    for (;;) {
-        if (!send_some(conn, &conn->out, &conn->out_at, &budget, &lost))
-            break;
-        sf_buf_clear(&conn->out);
-        conn->out_at = 0;
-        if (conn->closing)
-            return false;
-        if (!conn->upgrade->fill(conn->upgrade_self, WRITE_PIECE, &conn->out))
-            conn->closing = true;
-        if (conn->out.failed)
-            return false;
-        if (conn->out.len == 0)
-            return !conn->closing;
-    }
-    if (!lost)
-        sf_sock_want_write(conn->sock);
-    return !lost;
-}
-
-bool conn_writable(void *arg)
-{
-    struct sf_http_conn *conn = arg;
-    if (conn->state == CONN_CHANNEL)
-        return write_channel(conn);
-    return write_response(conn);
 }
 
 /* ---- time, wakes, the end ---- */
@@ -547,7 +408,7 @@ static int64_t ms(unsigned value)
     return (int64_t)value * 1000000;
 }
 
-void conn_tick(struct sf_http_conn *conn, int64_t now_ns)
+void sf_conn_tick(struct sf_http_conn *conn, int64_t now_ns)
 {
     const sf_http_config *config = &conn->lane->server->config;
     int64_t waited_ns = now_ns - conn->since_ns;
@@ -558,7 +419,7 @@ void conn_tick(struct sf_http_conn *conn, int64_t now_ns)
             refuse(conn, 408, "the request header did not arrive in time");
         else if (!partial &&
                  waited_ns > ms(conn->fresh ? config->head_timeout_ms : config->idle_timeout_ms))
-            close_now(conn);
+            sf_conn_close_now(conn);
         return;
     case CONN_BODY:
     case CONN_DISCARD:
@@ -569,16 +430,16 @@ void conn_tick(struct sf_http_conn *conn, int64_t now_ns)
     case CONN_WRITE:
         if (now_ns - conn->progress_ns > ms(config->write_timeout_ms) &&
             (conn->out.len > conn->out_at || conn->stream_done))
-            close_now(conn);
+            sf_conn_close_now(conn);
         return;
     case CONN_LINGER:
         if (waited_ns > LINGER_NS)
-            close_now(conn);
+            sf_conn_close_now(conn);
         return;
     case CONN_CHANNEL:
         if (conn->out.len > conn->out_at &&
             now_ns - conn->progress_ns > ms(config->write_timeout_ms))
-            close_now(conn);
+            sf_conn_close_now(conn);
         else
             conn->upgrade->tick(conn->upgrade_self, now_ns);
         return;
@@ -586,58 +447,19 @@ void conn_tick(struct sf_http_conn *conn, int64_t now_ns)
     }
 }
 
-void conn_stop(struct sf_http_conn *conn)
+void sf_conn_stop(struct sf_http_conn *conn)
 {
     if (conn->state == CONN_CHANNEL)
         conn->upgrade->stopping(conn->upgrade_self);
     else if (conn->state == CONN_LINGER ||
              (conn->state == CONN_HEAD && conn->in_at == conn->in.len))
-        close_now(conn);
+        sf_conn_close_now(conn);
 }
 
-void conn_woken(struct sf_http_conn *conn)
+void sf_conn_woken(struct sf_http_conn *conn)
 {
     if (conn->state == CONN_CHANNEL)
         conn->upgrade->woken(conn->upgrade_self);
     else if (conn->state == CONN_WRITE)
         sf_sock_want_write(conn->sock);
-}
-
-/* ---- channels ---- */
-
-sf_http_channel *sf_http_upgrade_call(sf_http_call *pub, sf_http_response *response,
-                                      const sf_http_upgrade *events, void *self)
-{
-    call *c = (call *)pub;
-    struct sf_http_conn *conn = c->conn;
-    response->status = 101;
-    response_write_head(conn, response);
-    sf_http_response_deinit(response);
-    conn->state = CONN_CHANNEL;
-    conn->upgrade = events;
-    conn->upgrade_self = self;
-    conn->call = NULL;
-    call_free(c);
-    conn->progress_ns = conn_now_ns(conn);
-    sf_sock_pause(conn->sock, false);
-    sf_sock_want_write(conn->sock);
-    return conn;
-}
-
-void sf_http_channel_want_fill(sf_http_channel *channel)
-{
-    if (channel->sock)
-        sf_sock_want_write(channel->sock);
-}
-
-void sf_http_channel_close(sf_http_channel *channel)
-{
-    if (channel->sock)
-        close_now(channel);
-}
-
-sf_http_waker *sf_http_channel_waker(sf_http_channel *channel)
-{
-    atomic_fetch_add(&channel->refs, 1);
-    return channel;
 }

@@ -2,7 +2,7 @@
 #ifndef SF_API_HTTP_CONN_H
 #define SF_API_HTTP_CONN_H
 
-#include "api/http/loop.h"
+#include "api/http/net.h"
 #include "api/http/server.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@ typedef struct lane lane;
 /* A loop and what belongs to it. queue is the door for other threads. */
 struct lane {
     sf_http_server *server;
-    sf_loop *loop;
+    sf_net *loop;
     struct sf_http_conn *first; /* every open connection */
     size_t conn_count, refused_count;
     bool stopping;
@@ -27,7 +27,7 @@ struct lane {
 
 struct sf_http_server {
     sf_http_config config;
-    sf_loop_events events;
+    sf_net_events events;
     lane *lanes;
     size_t lane_count;
     sf_budget bodies;
@@ -84,19 +84,22 @@ struct sf_http_conn {
     void *upgrade_self;
 };
 
-int64_t conn_now_ns(const struct sf_http_conn *conn);
-void *conn_open(void *owner, sf_sock *sock, const char *peer);
-bool conn_data(void *conn, const char *bytes, size_t len);
-bool conn_writable(void *conn);
-void conn_closed(void *conn);
-void conn_tick(struct sf_http_conn *conn, int64_t now_ns);
-void conn_stop(struct sf_http_conn *conn);
-void conn_woken(struct sf_http_conn *conn);
-void conn_answered(struct sf_http_conn *conn); /* its call has a response */
-void conn_unref(struct sf_http_conn *conn);
-void call_free(call *c);
+int64_t sf_conn_now_ns(const struct sf_http_conn *conn);
+void *sf_conn_open(void *owner, sf_sock *sock, const char *peer);
+bool sf_conn_data(void *conn, const char *bytes, size_t len);
+bool sf_conn_writable(void *conn);
+void sf_conn_closed(void *conn);
+void sf_conn_tick(struct sf_http_conn *conn, int64_t now_ns);
+void sf_conn_stop(struct sf_http_conn *conn);
+void sf_conn_woken(struct sf_http_conn *conn);
+void sf_conn_answered(struct sf_http_conn *conn); /* its call has a response */
+/* Goes on with the input that is here. */
+void sf_conn_advance(struct sf_http_conn *conn);
+void sf_conn_close_now(struct sf_http_conn *conn);
+void sf_conn_unref(struct sf_http_conn *conn);
+void sf_conn_free_call(call *c);
 
 /* The bytes before the body, for the connection's present call. */
-void response_write_head(struct sf_http_conn *conn, const sf_http_response *response);
+void sf_conn_write_head(struct sf_http_conn *conn, const sf_http_response *response);
 
 #endif

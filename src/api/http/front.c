@@ -244,7 +244,7 @@ static void on_ready(void *self, sf_http_call *call)
 {
     sf_front *front = self;
     const sf_route *route = call->route;
-    if (route->run == SF_RUN_LOOP || !front->config.executor.submit) {
+    if (route->place == SF_ON_LOOP || !front->config.executor.submit) {
         run_handler(front, call);
         return;
     }

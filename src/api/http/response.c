@@ -111,7 +111,7 @@ static bool has_no_body(int status)
     return status < 200 || status == 204 || status == 304;
 }
 
-void response_write_head(struct sf_http_conn *conn, const sf_http_response *response)
+void sf_conn_write_head(struct sf_http_conn *conn, const sf_http_response *response)
 {
     sf_buf *out = &conn->out;
     const sf_http_head *head = conn->call ? &conn->call->pub.head : NULL;

@@ -19,9 +19,9 @@ typedef enum {
 } sf_body_kind;
 
 typedef enum {
-    SF_RUN_LOOP, /* on the loop thread: fast, never blocks */
-    SF_RUN_POOL, /* on the executor */
-} sf_run;
+    SF_ON_LOOP, /* on the loop thread: fast, never blocks */
+    SF_ON_POOL, /* on the executor */
+} sf_route_place;
 
 enum {
     SF_ROUTE_TOKEN_IN_QUERY = 1, /* browsers cannot set a header on a WebSocket */
@@ -41,7 +41,7 @@ typedef struct {
     sf_route_handler handler;
     sf_body_kind body;
     size_t body_max;
-    sf_run run;
+    sf_route_place place;
     unsigned flags;
     const char *summary;
 } sf_route;

@@ -7,9 +7,9 @@ static void answer_on_loop(call *c)
 {
     struct sf_http_conn *conn = c->conn;
     if (conn->call == c)
-        conn_answered(conn);
+        sf_conn_answered(conn);
     else
-        call_free(c); /* the client went away meanwhile */
+        sf_conn_free_call(c); /* the client went away meanwhile */
 }
 
 void sf_http_respond(sf_http_call *pub, sf_http_response *response)
@@ -20,7 +20,7 @@ void sf_http_respond(sf_http_call *pub, sf_http_response *response)
     c->response = *response;
     *response = (sf_http_response){0};
     c->answered = true;
-    if (sf_loop_is_current(l->loop)) {
+    if (sf_net_is_current(l->loop)) {
         answer_on_loop(c);
         return;
     }
@@ -32,9 +32,9 @@ void sf_http_respond(sf_http_call *pub, sf_http_response *response)
     }
     pthread_mutex_unlock(&l->lock);
     if (finished)
-        call_free(c);
+        sf_conn_free_call(c);
     else
-        sf_loop_wake(l->loop);
+        sf_net_wake(l->loop);
 }
 
 bool sf_http_call_cancelled(const sf_http_call *pub)
@@ -69,13 +69,13 @@ void sf_http_waker_wake(sf_http_waker *conn)
     }
     pthread_mutex_unlock(&l->lock);
     if (!finished)
-        sf_loop_wake(l->loop);
+        sf_net_wake(l->loop);
 }
 
 void sf_http_waker_free(sf_http_waker *conn)
 {
     if (conn)
-        conn_unref(conn);
+        sf_conn_unref(conn);
 }
 
 /* ---- loop events ---- */
@@ -84,9 +84,9 @@ static void begin_stop(lane *l)
 {
     l->stopping = true;
     l->stop_at_ns = atomic_load(&l->server->stop_at_ns);
-    sf_loop_stop_listening(l->loop);
+    sf_net_stop_listening(l->loop);
     for (struct sf_http_conn *conn = l->first; conn; conn = conn->next)
-        conn_stop(conn);
+        sf_conn_stop(conn);
 }
 
 static void drain_queues(lane *l)
@@ -107,8 +107,8 @@ static void drain_queues(lane *l)
         waking = conn->next_waking;
         atomic_store(&conn->wake_queued, false);
         if (!atomic_load(&conn->dead))
-            conn_woken(conn);
-        conn_unref(conn);
+            sf_conn_woken(conn);
+        sf_conn_unref(conn);
     }
 }
 
@@ -119,7 +119,7 @@ static void lane_woken(void *owner)
     if (!l->stopping && atomic_load(&l->server->stopping))
         begin_stop(l);
     if (l->stopping && l->conn_count == 0)
-        sf_loop_finish(l->loop);
+        sf_net_finish(l->loop);
 }
 
 static void lane_tick(void *owner)
@@ -127,17 +127,17 @@ static void lane_tick(void *owner)
     lane *l = owner;
     int64_t now_ns = sf_clock_mono_ns(&l->server->config.clock);
     for (struct sf_http_conn *conn = l->first; conn; conn = conn->next)
-        conn_tick(conn, now_ns);
+        sf_conn_tick(conn, now_ns);
     if (l->stopping && (l->conn_count == 0 || now_ns >= l->stop_at_ns))
-        sf_loop_finish(l->loop);
+        sf_net_finish(l->loop);
 }
 
 static void lane_conn_closed(void *arg)
 {
     lane *l = ((struct sf_http_conn *)arg)->lane;
-    conn_closed(arg);
+    sf_conn_closed(arg);
     if (l->stopping && l->conn_count == 0)
-        sf_loop_finish(l->loop);
+        sf_net_finish(l->loop);
 }
 
 /* ---- life ---- */
@@ -177,7 +177,7 @@ static sf_status open_lane(sf_http_server *server, lane *l, uint16_t port, sf_er
     l->server = server;
     pthread_mutex_init(&l->lock, NULL);
     server->lane_count++;
-    sf_loop_config config = {
+    sf_net_config config = {
         .address = server->config.address,
         .port = port,
         .share_port = server->config.threads > 1,
@@ -185,7 +185,7 @@ static sf_status open_lane(sf_http_server *server, lane *l, uint16_t port, sf_er
         .events = &server->events,
         .owner = l,
     };
-    return sf_loop_new(&config, &l->loop, err);
+    return sf_net_new(&config, &l->loop, err);
 }
 
 sf_status sf_http_server_new(const sf_http_config *config, sf_http_server **out, sf_error *err)
@@ -196,10 +196,10 @@ sf_status sf_http_server_new(const sf_http_config *config, sf_http_server **out,
     server->config = *config;
     set_defaults(&server->config);
     server->bodies.limit_bytes = (int64_t)server->config.bodies_max_bytes;
-    server->events = (sf_loop_events){
-        .open = conn_open,
-        .data = conn_data,
-        .writable = conn_writable,
+    server->events = (sf_net_events){
+        .open = sf_conn_open,
+        .data = sf_conn_data,
+        .writable = sf_conn_writable,
         .closed = lane_conn_closed,
         .woken = lane_woken,
         .tick = lane_tick,
@@ -210,7 +210,7 @@ sf_status sf_http_server_new(const sf_http_config *config, sf_http_server **out,
     for (unsigned i = 0; i < server->config.threads && status == SF_OK; i++) {
         status = open_lane(server, &server->lanes[i], port, err);
         if (status == SF_OK)
-            port = sf_loop_port(server->lanes[i].loop);
+            port = sf_net_port(server->lanes[i].loop);
     }
     if (status != SF_OK) {
         sf_http_server_free(server);
@@ -223,13 +223,13 @@ sf_status sf_http_server_new(const sf_http_config *config, sf_http_server **out,
 sf_status sf_http_server_start(sf_http_server *server, sf_error *err)
 {
     for (size_t i = 0; i < server->lane_count; i++)
-        SF_TRY(sf_loop_start(server->lanes[i].loop, err));
+        SF_TRY(sf_net_start(server->lanes[i].loop, err));
     return SF_OK;
 }
 
 uint16_t sf_http_server_port(const sf_http_server *server)
 {
-    return sf_loop_port(server->lanes[0].loop);
+    return sf_net_port(server->lanes[0].loop);
 }
 
 void sf_http_server_stop(sf_http_server *server, unsigned grace_ms)
@@ -241,11 +241,11 @@ void sf_http_server_stop(sf_http_server *server, unsigned grace_ms)
     atomic_store(&server->stopping, true);
     for (size_t i = 0; i < server->lane_count; i++)
         if (server->lanes[i].loop)
-            sf_loop_wake(server->lanes[i].loop);
+            sf_net_wake(server->lanes[i].loop);
     for (size_t i = 0; i < server->lane_count; i++) {
         lane *l = &server->lanes[i];
         if (l->loop)
-            sf_loop_join(l->loop);
+            sf_net_join(l->loop);
         pthread_mutex_lock(&l->lock);
         l->finished = true;
         pthread_mutex_unlock(&l->lock);
@@ -259,7 +259,7 @@ void sf_http_server_free(sf_http_server *server)
         return;
     sf_http_server_stop(server, 0);
     for (size_t i = 0; i < server->lane_count; i++) {
-        sf_loop_free(server->lanes[i].loop);
+        sf_net_free(server->lanes[i].loop);
         pthread_mutex_destroy(&server->lanes[i].lock);
     }
     SF_ASSERT(atomic_load(&server->call_count) == 0);

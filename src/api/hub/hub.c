@@ -6,7 +6,7 @@
 enum { REPLIES_MAX = 1024 * 1024 }; /* answers a client has not taken */
 #define CLOSE_WAIT_NS (2 * INT64_C(1000000000))
 
-int64_t hub_now_ns(const sf_hub *hub)
+int64_t sf_hub_now_ns(const sf_hub *hub)
 {
     return sf_clock_mono_ns(&hub->config.clock);
 }
@@ -54,6 +54,8 @@ static void take_events(hub_conn *conn, size_t max_bytes, sf_buf *out)
 static bool fill(void *self, size_t max_bytes, sf_buf *out)
 {
     hub_conn *conn = self;
+    if (conn->replies.failed || conn->frames.failed)
+        return false; /* an answer is lost: the client must not wait for it */
     if (conn->frames.len) {
         sf_buf_put(out, conn->frames.data, conn->frames.len);
         sf_buf_clear(&conn->frames);
@@ -69,12 +71,12 @@ static bool fill(void *self, size_t max_bytes, sf_buf *out)
             out->len = frame;
         } else {
             sf_ws_end_frame(out, frame, SF_WS_TEXT);
-            conn->sent_ns = hub_now_ns(conn->hub);
+            conn->sent_ns = sf_hub_now_ns(conn->hub);
         }
     }
     if (conn->said_close && conn->closing_ns == 0) {
         sf_ws_put_close(out, conn->close_code, "");
-        conn->closing_ns = hub_now_ns(conn->hub);
+        conn->closing_ns = sf_hub_now_ns(conn->hub);
     }
     return !(conn->said_close && conn->heard_close);
 }
@@ -84,7 +86,7 @@ static void want_fill(hub_conn *conn)
     sf_http_channel_want_fill(conn->channel);
 }
 
-void hub_say_close(hub_conn *conn, uint16_t code, const char *error, bool allow_reconnect)
+void sf_hub_say_close(hub_conn *conn, uint16_t code, const char *error, bool allow_reconnect)
 {
     if (conn->said_close)
         return;
@@ -99,7 +101,7 @@ static bool run_messages(hub_conn *conn, sf_str payload)
 {
     sf_buf_put(&conn->inbox, payload.data, payload.len);
     if (conn->inbox.failed || conn->inbox.len > conn->reader.message_max) {
-        hub_say_close(conn, SF_WS_CLOSE_TOO_BIG, "a hub message is too large", false);
+        sf_hub_say_close(conn, SF_WS_CLOSE_TOO_BIG, "a hub message is too large", false);
         return false;
     }
     char *at = conn->inbox.data, *end = at + conn->inbox.len;
@@ -109,14 +111,14 @@ static bool run_messages(hub_conn *conn, sf_str payload)
         if (!stop)
             break;
         atomic_fetch_add(&conn->hub->messages_in, 1);
-        open = hub_dispatch(conn, (sf_str){at, (size_t)(stop - at)});
+        open = sf_hub_dispatch(conn, (sf_str){at, (size_t)(stop - at)});
         at = stop + 1;
     }
     size_t left = (size_t)(end - at);
     memmove(conn->inbox.data, at, left);
     conn->inbox.len = left;
     if (open && conn->replies.len > REPLIES_MAX) {
-        hub_say_close(conn, SF_WS_CLOSE_POLICY, "the client does not read its answers", true);
+        sf_hub_say_close(conn, SF_WS_CLOSE_POLICY, "the client does not read its answers", true);
         return false;
     }
     return open;
@@ -138,7 +140,7 @@ static void heard_close(hub_conn *conn, sf_str payload)
 static bool data(void *self, const char *bytes, size_t len)
 {
     hub_conn *conn = self;
-    conn->heard_ns = hub_now_ns(conn->hub);
+    conn->heard_ns = sf_hub_now_ns(conn->hub);
     while (len && !conn->heard_close) {
         size_t used;
         sf_str payload;
@@ -146,7 +148,7 @@ static bool data(void *self, const char *bytes, size_t len)
         bytes += used;
         len -= used;
         if (event == SF_WS_BAD) {
-            hub_say_close(conn, conn->reader.bad_code, conn->reader.bad_reason, false);
+            sf_hub_say_close(conn, conn->reader.bad_code, conn->reader.bad_reason, false);
             conn->heard_close = true; /* what follows cannot be understood */
         } else if (event == SF_WS_CLOSE) {
             heard_close(conn, payload);
@@ -178,12 +180,13 @@ static void tick(void *self, int64_t now_ns)
     if (!conn->greeted) {
         if (now_ns - conn->opened_ns > (int64_t)config->handshake_timeout_ms * 1000000) {
             sf_signalr_put_handshake(&conn->replies, "the handshake did not arrive in time");
-            hub_say_close(conn, SF_WS_CLOSE_POLICY, NULL, false);
+            sf_hub_say_close(conn, SF_WS_CLOSE_POLICY, NULL, false);
         }
         return;
     }
     if (now_ns - conn->heard_ns > (int64_t)config->client_timeout_ms * 1000000) {
-        hub_say_close(conn, SF_WS_CLOSE_POLICY, "nothing was heard from the client in time", true);
+        sf_hub_say_close(conn, SF_WS_CLOSE_POLICY, "nothing was heard from the client in time",
+                         true);
     } else if (now_ns - conn->sent_ns > (int64_t)config->ping_interval_ms * 1000000) {
         sf_signalr_put_ping(&conn->replies);
         conn->sent_ns = now_ns;
@@ -193,12 +196,12 @@ static void tick(void *self, int64_t now_ns)
 
 static void stopping(void *self)
 {
-    hub_say_close(self, SF_WS_CLOSE_AWAY, "the server stops", true);
+    sf_hub_say_close(self, SF_WS_CLOSE_AWAY, "the server stops", true);
 }
 
 static void conn_free(hub_conn *conn)
 {
-    hub_unsubscribe_all(conn);
+    sf_hub_unsubscribe_all(conn);
     sf_ws_reader_deinit(&conn->reader);
     sf_buf_deinit(&conn->inbox);
     sf_buf_deinit(&conn->replies);
@@ -212,7 +215,7 @@ static void closed(void *self)
 {
     hub_conn *conn = self;
     sf_hub *hub = conn->hub;
-    hub_unsubscribe_all(conn);
+    sf_hub_unsubscribe_all(conn);
     if (hub->config.source.disconnected)
         hub->config.source.disconnected(hub->config.source.self, conn->id);
     if (hub->config.release_caller)
@@ -242,7 +245,7 @@ static hub_conn *conn_new(sf_hub *hub, const char *id, sf_str environment, void 
     memcpy(conn->id, id, sizeof conn->id);
     conn->environment = sf_strndup(environment.data, environment.len);
     conn->caller = caller;
-    conn->opened_ns = conn->heard_ns = conn->sent_ns = hub_now_ns(hub);
+    conn->opened_ns = conn->heard_ns = conn->sent_ns = sf_hub_now_ns(hub);
     if (!conn->environment) {
         conn_free(conn);
         return NULL;
@@ -293,7 +296,7 @@ static void random_id(sf_hub *hub, char out[HUB_ID_CHARS + 1])
 static bool claim(sf_hub *hub, sf_str token, sf_str user, char id[HUB_ID_CHARS + 1])
 {
     bool found = false;
-    int64_t now_ns = hub_now_ns(hub);
+    int64_t now_ns = sf_hub_now_ns(hub);
     pthread_mutex_lock(&hub->lock);
     for (size_t i = 0; i < HUB_PENDING_MAX && !found; i++) {
         pending *p = &hub->pending[i];
@@ -347,7 +350,7 @@ sf_status sf_hub_negotiate(sf_hub *hub, sf_str user, int version, sf_buf *body, 
     if (version == 0) /* one id serves as both */
         memcpy(p.token, p.id, sizeof p.token);
     memcpy(p.user, user.data, user.len);
-    p.expires_ns = hub_now_ns(hub) + (int64_t)hub->config.negotiate_timeout_ms * 1000000;
+    p.expires_ns = sf_hub_now_ns(hub) + (int64_t)hub->config.negotiate_timeout_ms * 1000000;
     pthread_mutex_lock(&hub->lock);
     hub->pending[hub->next_pending] = p;
     hub->next_pending = (hub->next_pending + 1) % HUB_PENDING_MAX;

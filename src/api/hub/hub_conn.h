@@ -61,12 +61,12 @@ struct sf_hub_writer {
     hub_conn *conn;
 };
 
-int64_t hub_now_ns(const sf_hub *hub);
+int64_t sf_hub_now_ns(const sf_hub *hub);
 
 /* Runs one complete client message. False: the connection is closing. */
-bool hub_dispatch(hub_conn *conn, sf_str text);
-void hub_unsubscribe_all(hub_conn *conn);
+bool sf_hub_dispatch(hub_conn *conn, sf_str text);
+void sf_hub_unsubscribe_all(hub_conn *conn);
 /* Sends a close message and the WebSocket close after it. */
-void hub_say_close(hub_conn *conn, uint16_t code, const char *error, bool allow_reconnect);
+void sf_hub_say_close(hub_conn *conn, uint16_t code, const char *error, bool allow_reconnect);
 
 #endif

@@ -45,7 +45,7 @@ static void remove_at(hub_conn *conn, size_t index)
     conn->subs.data[index] = conn->subs.data[--conn->subs.len];
 }
 
-void hub_unsubscribe_all(hub_conn *conn)
+void sf_hub_unsubscribe_all(hub_conn *conn)
 {
     for (size_t i = 0; i < conn->subs.len; i++)
         sub_free(conn->subs.data[i]);
@@ -221,7 +221,7 @@ static bool greet(hub_conn *conn, sf_str text)
     sf_error err;
     if (sf_signalr_parse_handshake(text, &err) != SF_OK) {
         sf_signalr_put_handshake(&conn->replies, err.message);
-        hub_say_close(conn, SF_WS_CLOSE_PROTOCOL, NULL, false);
+        sf_hub_say_close(conn, SF_WS_CLOSE_PROTOCOL, NULL, false);
         return false;
     }
     sf_signalr_put_handshake(&conn->replies, NULL);
@@ -229,14 +229,14 @@ static bool greet(hub_conn *conn, sf_str text)
     return true;
 }
 
-bool hub_dispatch(hub_conn *conn, sf_str text)
+bool sf_hub_dispatch(hub_conn *conn, sf_str text)
 {
     if (!conn->greeted)
         return greet(conn, text);
     sf_signalr_message message;
     sf_error err;
     if (sf_signalr_parse(text, &message, &err) != SF_OK) {
-        hub_say_close(conn, SF_WS_CLOSE_PROTOCOL, err.message, false);
+        sf_hub_say_close(conn, SF_WS_CLOSE_PROTOCOL, err.message, false);
         return false;
     }
     switch (message.type) {
@@ -246,7 +246,7 @@ bool hub_dispatch(hub_conn *conn, sf_str text)
                 message.target);
         sf_signalr_put_error(&conn->replies, message.invocation_id, &err);
         return true;
-    case SF_SIGNALR_CLOSE: hub_say_close(conn, SF_WS_CLOSE_NORMAL, NULL, false); return false;
+    case SF_SIGNALR_CLOSE: sf_hub_say_close(conn, SF_WS_CLOSE_NORMAL, NULL, false); return false;
     default: return true; /* pings, and what later versions may add */
     }
 }

@@ -27,6 +27,7 @@ static const sf_case cases[] = {
     SF_CASE(handshakes),
     SF_CASE(arguments),
     SF_CASE(messages_write),
+    SF_CASE(memory_may_run_short),
 };
 
 SF_RUN("api", cases)

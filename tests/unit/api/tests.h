@@ -39,4 +39,7 @@ void handshakes(void);
 void arguments(void);
 void messages_write(void);
 
+/* server.c */
+void memory_may_run_short(void);
+
 #endif

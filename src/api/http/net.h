@@ -1,20 +1,20 @@
-/* loop.h: one thread that waits on sockets. The only file that knows libwebsockets.
+/* net.h: one thread that waits on sockets. The only file that knows libwebsockets.
  *
  * libwebsockets brings the readiness loop, timers, waking from other threads and TLS. Its own
  * HTTP/1 reader is not used: it does not take chunked bodies or bodies without a length, lets
  * repeated lengths pass and decodes paths before anyone can see them. parse.h reads HTTP, ws.h
  * WebSockets.
  *
- * Threads  sf_loop_wake may be called from any thread. Every other call on a loop that runs, and
+ * Threads  sf_net_wake may be called from any thread. Every other call on a loop that runs, and
  * every event, belongs to the loop's thread. Memory   A sock is the loop's and dies after its
  * closed event. Fails    SF_UNAVAILABLE when the address cannot be listened on, SF_LIMIT when
  * memory is short. */
-#ifndef SF_API_HTTP_LOOP_H
-#define SF_API_HTTP_LOOP_H
+#ifndef SF_API_HTTP_NET_H
+#define SF_API_HTTP_NET_H
 
 #include "base/base.h"
 
-typedef struct sf_loop sf_loop;
+typedef struct sf_net sf_net;
 typedef struct sf_sock sf_sock;
 
 typedef struct {
@@ -25,29 +25,29 @@ typedef struct {
     /* The socket takes bytes again after sf_sock_want_write. false closes. */
     bool (*writable)(void *conn);
     void (*closed)(void *conn);
-    void (*woken)(void *owner); /* some time after sf_loop_wake; several wakes may give one event */
+    void (*woken)(void *owner); /* some time after sf_net_wake; several wakes may give one event */
     void (*tick)(void *owner);  /* every tick_ms */
-} sf_loop_events;
+} sf_net_events;
 
 typedef struct {
     const char *address; /* numeric, or a name that resolves; NULL or "": every interface */
     uint16_t port;       /* 0: any free one */
     bool share_port;     /* several loops listen on one port */
     unsigned tick_ms;
-    const sf_loop_events *events;
+    const sf_net_events *events;
     void *owner;
-} sf_loop_config;
+} sf_net_config;
 
-/* Listens at once; nothing is accepted before sf_loop_start. */
-SF_MUST_USE sf_status sf_loop_new(const sf_loop_config *config, sf_loop **out, sf_error *err);
-SF_MUST_USE sf_status sf_loop_start(sf_loop *loop, sf_error *err);
-uint16_t sf_loop_port(const sf_loop *loop);
-bool sf_loop_is_current(const sf_loop *loop); /* the caller runs on the loop's thread */
-void sf_loop_wake(sf_loop *loop);
-void sf_loop_stop_listening(sf_loop *loop);
-void sf_loop_finish(sf_loop *loop); /* the thread ends after the present event */
-void sf_loop_join(sf_loop *loop);   /* another thread: waits for the loop's end */
-void sf_loop_free(sf_loop *loop);   /* after join, or never started; closes what is still open */
+/* Listens at once; nothing is accepted before sf_net_start. */
+SF_MUST_USE sf_status sf_net_new(const sf_net_config *config, sf_net **out, sf_error *err);
+SF_MUST_USE sf_status sf_net_start(sf_net *loop, sf_error *err);
+uint16_t sf_net_port(const sf_net *loop);
+bool sf_net_is_current(const sf_net *loop); /* the caller runs on the loop's thread */
+void sf_net_wake(sf_net *loop);
+void sf_net_stop_listening(sf_net *loop);
+void sf_net_finish(sf_net *loop); /* the thread ends after the present event */
+void sf_net_join(sf_net *loop);   /* another thread: waits for the loop's end */
+void sf_net_free(sf_net *loop);   /* after join, or never started; closes what is still open */
 
 void sf_sock_want_write(sf_sock *sock);
 /* Only inside writable. What the kernel does not take at once is kept by the loop, so ask

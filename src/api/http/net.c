@@ -1,5 +1,5 @@
 /* The socket loop on libwebsockets' raw role. */
-#include "api/http/loop.h"
+#include "api/http/net.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,13 +15,13 @@ enum { READ_BYTES = 64 * 1024, ACCEPT_BURST = 64, BACKLOG = 512 };
 
 struct sf_sock {
     struct lws *wsi;
-    sf_loop *loop;
+    sf_net *loop;
     void *conn; /* NULL for the listener */
     bool listener, closing, paused;
 };
 
-struct sf_loop {
-    sf_loop_config config;
+struct sf_net {
+    sf_net_config config;
     struct lws_context *context;
     struct lws_vhost *vhost;
     int listen_fd; /* until it is adopted, -1 afterwards */
@@ -45,7 +45,7 @@ static const struct lws_protocols protocols[] = {
 
 /* ---- listening ---- */
 
-static sf_status listen_on(const struct addrinfo *at, const sf_loop_config *config, int *out,
+static sf_status listen_on(const struct addrinfo *at, const sf_net_config *config, int *out,
                            sf_error *err)
 {
     int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -71,9 +71,9 @@ static sf_status listen_on(const struct addrinfo *at, const sf_loop_config *conf
 }
 
 /* The wildcard prefers IPv6, which takes IPv4 as well; a host without IPv6 gets IPv4. */
-static sf_status open_listener(sf_loop *loop, sf_error *err)
+static sf_status open_listener(sf_net *loop, sf_error *err)
 {
-    const sf_loop_config *config = &loop->config;
+    const sf_net_config *config = &loop->config;
     const char *address = config->address && config->address[0] ? config->address : NULL;
     char port[8];
     snprintf(port, sizeof port, "%u", config->port);
@@ -99,7 +99,7 @@ static sf_status open_listener(sf_loop *loop, sf_error *err)
     return SF_OK;
 }
 
-static sf_sock *adopt(sf_loop *loop, int fd, bool listener)
+static sf_sock *adopt(sf_net *loop, int fd, bool listener)
 {
     sf_sock *sock = sf_calloc(1, sizeof *sock);
     if (!sock) {
@@ -134,7 +134,7 @@ static void peer_name(const struct sockaddr_storage *from, socklen_t len, char o
         memmove(out, out + 7, strlen(out + 7) + 1);
 }
 
-static void accept_one(sf_loop *loop, int fd, const struct sockaddr_storage *from, socklen_t len)
+static void accept_one(sf_net *loop, int fd, const struct sockaddr_storage *from, socklen_t len)
 {
     char peer[64];
     peer_name(from, len, peer);
@@ -148,7 +148,7 @@ static void accept_one(sf_loop *loop, int fd, const struct sockaddr_storage *fro
         sf_sock_close(sock);
 }
 
-static void accept_some(sf_loop *loop)
+static void accept_some(sf_net *loop)
 {
     int listen_fd = lws_get_socket_fd(loop->listener->wsi);
     for (int i = 0; i < ACCEPT_BURST; i++) {
@@ -175,7 +175,7 @@ static void accept_some(sf_loop *loop)
 
 static int sock_closed(sf_sock *sock)
 {
-    sf_loop *loop = sock->loop;
+    sf_net *loop = sock->loop;
     if (sock->listener)
         loop->listener = NULL;
     else if (sock->conn)
@@ -203,7 +203,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 {
     SF_UNUSED(user);
     if (reason == LWS_CALLBACK_EVENT_WAIT_CANCELLED) {
-        sf_loop *loop = lws_context_user(lws_get_context(wsi));
+        sf_net *loop = lws_context_user(lws_get_context(wsi));
         atomic_store(&loop->wake_pending, false);
         loop->config.events->woken(loop->config.owner);
         return 0;
@@ -221,7 +221,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 
 static void on_tick(lws_sorted_usec_list_t *tick)
 {
-    sf_loop *loop = lws_container_of(tick, sf_loop, tick);
+    sf_net *loop = lws_container_of(tick, sf_net, tick);
     if (loop->accept_paused && loop->listener) {
         loop->accept_paused = false;
         sf_sock_pause(loop->listener, false);
@@ -233,7 +233,7 @@ static void on_tick(lws_sorted_usec_list_t *tick)
 
 /* ---- life ---- */
 
-static sf_status open_context(sf_loop *loop, sf_error *err)
+static sf_status open_context(sf_net *loop, sf_error *err)
 {
     lws_set_log_level(0, NULL); /* every failure comes back as a value */
     struct lws_context_creation_info info = {
@@ -254,9 +254,9 @@ static sf_status open_context(sf_loop *loop, sf_error *err)
     return SF_OK;
 }
 
-sf_status sf_loop_new(const sf_loop_config *config, sf_loop **out, sf_error *err)
+sf_status sf_net_new(const sf_net_config *config, sf_net **out, sf_error *err)
 {
-    sf_loop *loop = sf_calloc(1, sizeof *loop);
+    sf_net *loop = sf_calloc(1, sizeof *loop);
     if (!loop)
         return sf_fail_memory(err);
     loop->config = *config;
@@ -265,7 +265,7 @@ sf_status sf_loop_new(const sf_loop_config *config, sf_loop **out, sf_error *err
     if (status == SF_OK)
         status = open_context(loop, err);
     if (status != SF_OK) {
-        sf_loop_free(loop);
+        sf_net_free(loop);
         return status;
     }
     *out = loop;
@@ -274,14 +274,14 @@ sf_status sf_loop_new(const sf_loop_config *config, sf_loop **out, sf_error *err
 
 static void *run(void *arg)
 {
-    sf_loop *loop = arg;
+    sf_net *loop = arg;
     atomic_store(&loop->runner, pthread_self());
     while (!loop->finishing && lws_service(loop->context, 0) >= 0) {
     }
     return NULL;
 }
 
-sf_status sf_loop_start(sf_loop *loop, sf_error *err)
+sf_status sf_net_start(sf_net *loop, sf_error *err)
 {
     int fd = loop->listen_fd;
     loop->listen_fd = -1;
@@ -299,43 +299,43 @@ sf_status sf_loop_start(sf_loop *loop, sf_error *err)
     return SF_OK;
 }
 
-uint16_t sf_loop_port(const sf_loop *loop)
+uint16_t sf_net_port(const sf_net *loop)
 {
     return loop->port;
 }
 
-bool sf_loop_is_current(const sf_loop *loop)
+bool sf_net_is_current(const sf_net *loop)
 {
     return pthread_equal(pthread_self(), atomic_load(&loop->runner));
 }
 
-void sf_loop_wake(sf_loop *loop)
+void sf_net_wake(sf_net *loop)
 {
     if (!atomic_exchange(&loop->wake_pending, true))
         lws_cancel_service(loop->context);
 }
 
-void sf_loop_stop_listening(sf_loop *loop)
+void sf_net_stop_listening(sf_net *loop)
 {
     if (loop->listener)
         sf_sock_close(loop->listener);
 }
 
-void sf_loop_finish(sf_loop *loop)
+void sf_net_finish(sf_net *loop)
 {
     loop->finishing = true;
     if (loop->started)
         lws_cancel_service(loop->context);
 }
 
-void sf_loop_join(sf_loop *loop)
+void sf_net_join(sf_net *loop)
 {
     if (loop->started)
         pthread_join(loop->thread, NULL);
     loop->started = false;
 }
 
-void sf_loop_free(sf_loop *loop)
+void sf_net_free(sf_net *loop)
 {
     if (!loop)
         return;
