@@ -27,8 +27,11 @@ void sf_batch_pack(const sf_batch *batch, sf_buf *out)
     sf_buf_put_u32(out, batch->rows);
     sf_buf_put_u32(out, batch->schema->count);
     sf_buf_put_u32(out, batch->weights ? FLAG_WEIGHTS : 0);
-    for (uint32_t i = 0; i < batch->schema->count; i++)
+    for (uint32_t i = 0; i < batch->schema->count; i++) {
+        sf_buf_put_str(out, sf_str_of(batch->schema->fields[i].name));
+        sf_buf_put_u32(out, batch->schema->fields[i].hidden);
         pack_column(batch->columns[i], out);
+    }
     if (batch->weights)
         pack_column(batch->weights, out);
 }
@@ -92,50 +95,97 @@ static bool unpack_views(sf_reader *in, sf_column *column)
     return true;
 }
 
-static sf_column *unpack_column(sf_reader *in, sf_type want, uint32_t rows)
+static sf_column *unpack_column(sf_reader *in, uint32_t rows)
 {
     uint32_t type = sf_read_u32(in), flags = sf_read_u32(in);
-    if (in->failed || type != (uint32_t)want || flags > FLAG_VALID) {
+    if (in->failed || type >= SF_TYPE_COUNT || flags > FLAG_VALID) {
         in->failed = true;
         return NULL;
     }
-    sf_column *column = unpack_fixed(in, want, rows, flags == FLAG_VALID);
-    if (column && sf_type_is_view(want) && !in->failed && !unpack_views(in, column)) {
+    sf_column *column = unpack_fixed(in, (sf_type)type, rows, flags == FLAG_VALID);
+    if (column && sf_type_is_view((sf_type)type) && !in->failed && !unpack_views(in, column)) {
         sf_column_unref(column);
         return NULL;
     }
     return column;
 }
 
-sf_status sf_batch_unpack(sf_str bytes, const sf_schema *schema, sf_batch **out, sf_error *err)
+/* Columns and their fields; names point into an arena. */
+static bool unpack_columns(sf_reader *in, uint32_t rows, uint32_t count, sf_arena *arena,
+                           sf_field *fields, sf_column **columns)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        sf_str name = sf_read_str(in);
+        bool hidden = sf_read_u32(in) != 0;
+        char *copy = in->failed ? NULL : sf_arena_strndup(arena, name.data, name.len);
+        columns[i] = copy ? unpack_column(in, rows) : NULL;
+        if (!columns[i])
+            return false;
+        fields[i] = (sf_field){copy, columns[i]->type, hidden};
+    }
+    return true;
+}
+
+static sf_schema *schema_of(const sf_field *fields, uint32_t count, const sf_schema *like)
+{
+    sf_schema *own = sf_schema_new(fields, count);
+    if (!own || !like || !sf_schema_same(own, like))
+        return own;
+    sf_schema_unref(own);
+    return sf_schema_ref(like);
+}
+
+sf_status sf_batch_unpack(sf_str bytes, const sf_schema *like, sf_batch **out, sf_error *err)
 {
     sf_reader in = {.data = (const uint8_t *)bytes.data, .len = bytes.len};
     uint32_t version = sf_read_u32(&in), rows = sf_read_u32(&in), count = sf_read_u32(&in);
     uint32_t flags = sf_read_u32(&in);
     if (in.failed || version != PACK_VERSION || rows > SF_BATCH_ROWS_MAX ||
-        count != schema->count || flags > FLAG_WEIGHTS)
-        return sf_fail(err, SF_CORRUPT, "packed rows do not belong to these columns");
-    sf_column **columns = sf_calloc(count + 1u, sizeof *columns);
-    if (!columns)
-        return sf_fail_memory(err);
-    bool whole = true;
-    for (uint32_t i = 0; i < count && whole; i++) {
-        columns[i] = unpack_column(&in, schema->fields[i].type, rows);
-        whole = columns[i] != NULL;
+        count > SF_COLUMNS_MAX || flags > FLAG_WEIGHTS)
+        return sf_fail(err, SF_CORRUPT, "packed rows have an unknown form");
+    sf_arena arena;
+    sf_arena_init(&arena, 0);
+    sf_column **columns = sf_calloc(count + 1u, sizeof *columns), *weights = NULL;
+    sf_field *fields = sf_calloc(count + 1u, sizeof *fields);
+    sf_schema *schema = NULL;
+    *out = NULL;
+    if (columns && fields && unpack_columns(&in, rows, count, &arena, fields, columns)) {
+        weights = flags == FLAG_WEIGHTS ? unpack_column(&in, rows) : NULL;
+        if (weights && weights->type != SF_TYPE_I64)
+            in.failed = true;
+        if (!in.failed && (flags == 0 || weights))
+            schema = schema_of(fields, count, like);
     }
-    sf_column *weights =
-        whole && flags == FLAG_WEIGHTS ? unpack_column(&in, SF_TYPE_I64, rows) : NULL;
-    if (whole && !in.failed && (flags == 0 || weights)) {
+    if (schema) {
         *out = sf_batch_new(schema, rows, columns, weights, NULL);
     } else {
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; columns && i < count; i++)
             sf_column_unref(columns[i]);
         sf_column_unref(weights);
-        *out = NULL;
     }
+    sf_schema_unref(schema);
     sf_free(columns);
+    sf_free(fields);
+    sf_arena_deinit(&arena);
     if (*out)
         return SF_OK;
     return in.failed ? sf_fail(err, SF_CORRUPT, "packed rows end too early or do not fit")
                      : sf_fail_memory(err);
+}
+
+sf_batch *sf_batch_adapt(const sf_batch *batch, const sf_schema *schema)
+{
+    sf_column **columns = sf_calloc(schema->count + 1u, sizeof *columns);
+    if (!columns)
+        return NULL;
+    for (uint32_t i = 0; i < schema->count; i++) {
+        int from = sf_schema_find(batch->schema, sf_str_of(schema->fields[i].name));
+        bool fits = from >= 0 && batch->columns[from]->type == schema->fields[i].type;
+        columns[i] = fits ? sf_column_ref(batch->columns[from])
+                          : sf_column_nulls(schema->fields[i].type, batch->rows);
+    }
+    sf_batch *out = sf_batch_new(schema, batch->rows, columns, sf_column_ref(batch->weights),
+                                 sf_column_ref(batch->marks));
+    sf_free(columns);
+    return out;
 }

@@ -63,6 +63,9 @@ SF_MUST_USE sf_status sf_group_add_source(sf_group *group, const char *name,
                                           const sf_log_reader *reader, uint32_t *out,
                                           sf_error *err);
 
+/* No member reads it any more; its reader may go. Between epochs. */
+void sf_group_drop_source(sf_group *group, uint32_t source);
+
 typedef struct {
     bool is_source;
     uint32_t id;       /* source or member number */

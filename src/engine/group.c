@@ -1,5 +1,6 @@
 /* Consistency groups: members, epochs, feeding. */
 #include "engine/group.h"
+#include "column/pack.h"
 
 enum {
     EPOCH_ROWS_MAX = 1 << 18, /* rows a source gives one epoch at most: bounds latency under load */
@@ -46,6 +47,13 @@ sf_status sf_group_add_source(sf_group *group, const char *name, const sf_log_re
     }
     *out = (uint32_t)group->sources.len - 1;
     return SF_OK;
+}
+
+void sf_group_drop_source(sf_group *group, uint32_t id)
+{
+    SF_ASSERT(!group->running && id < group->sources.len);
+    group->sources.data[id].reader = NULL;
+    group->sources.data[id].name[0] = '\0'; /* a later source of this name is another one */
 }
 
 /* ---- members ---- */
@@ -209,7 +217,7 @@ static bool cut(sf_group *group)
     }
     for (size_t s = 0; s < group->sources.len; s++) {
         sf_group_source *source = &group->sources.data[s];
-        uint64_t end = source->reader->end(source->reader->self);
+        uint64_t end = source->reader ? source->reader->end(source->reader->self) : 0;
         if (end > source->target)
             source->target =
                 end - source->target > EPOCH_ROWS_MAX ? source->target + EPOCH_ROWS_MAX : end;
@@ -223,6 +231,18 @@ static bool cut(sf_group *group)
                     member->inputs[i].position < group->sources.data[member->inputs[i].id].target;
     }
     return work;
+}
+
+/* Rows of a source whose fields were changed, in the columns the query was compiled for. Takes the
+ * batch. */
+static sf_batch *as_compiled(const sf_group_member_state *member, uint32_t number, sf_batch *batch)
+{
+    const sf_schema *schema = member->plan->inputs.data[number].schema;
+    if (batch->schema == schema || sf_schema_same(batch->schema, schema))
+        return batch;
+    sf_batch *adapted = sf_batch_adapt(batch, schema);
+    sf_batch_unref(batch);
+    return adapted;
 }
 
 /* Pushes the next piece of a source's log; false when the target is reached. */
@@ -249,6 +269,8 @@ static sf_status feed_source(sf_group *group, sf_group_member_state *member, uin
         sf_batch *piece = from == 0 && count == entry.batch->rows
                               ? sf_batch_ref(entry.batch)
                               : sf_batch_slice(entry.batch, from, count);
+        if (piece)
+            piece = as_compiled(member, number, piece);
         status = piece ? sf_circuit_push(member->circuit, number, piece, err) : sf_fail_memory(err);
         if (to < end && entry.batch->marks) /* cut in its middle: the watermark there */
             mark = SF_LANES(entry.batch->marks, int64_t)[from + count - 1];
@@ -408,7 +430,7 @@ static sf_status absorb_source(sf_group *into, const sf_group_source *source, ui
                                sf_error *err)
 {
     for (size_t s = 0; s < into->sources.len; s++) {
-        if (strcmp(into->sources.data[s].name, source->name) == 0) {
+        if (into->sources.data[s].reader && strcmp(into->sources.data[s].name, source->name) == 0) {
             *out = (uint32_t)s;
             return SF_OK;
         }

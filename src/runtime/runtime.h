@@ -24,12 +24,12 @@ typedef struct sf_runtime sf_runtime;
 
 typedef struct {
     sf_pool *pool;
-    sf_source_port port; /* disk, clock, randomness, log, market of the generators */
-    const char *dir;     /* data directory; its lock is held by the caller */
-    size_t log_bytes;          /* of one source's rows in memory, 0 = 64 MiB */
-    size_t memory_bytes;       /* of all queries' state, 0 = unbounded */
-    uint64_t journal_bytes;    /* kept of one source for replays, 0 = 1 GiB */
-    int64_t checkpoint_ms;     /* longest time between checkpoints under change, 0 = 2000 */
+    sf_source_port port;    /* disk, clock, randomness, log, market of the generators */
+    const char *dir;        /* data directory; its lock is held by the caller */
+    size_t log_bytes;       /* of one source's rows in memory, 0 = 64 MiB */
+    size_t memory_bytes;    /* of all queries' state, 0 = unbounded */
+    uint64_t journal_bytes; /* kept of one source for replays, 0 = 1 GiB */
+    int64_t checkpoint_ms;  /* longest time between checkpoints under change, 0 = 2000 */
 } sf_runtime_options;
 
 SF_MUST_USE sf_status sf_runtime_open(const sf_runtime_options *options, sf_runtime **out,
@@ -43,16 +43,17 @@ void sf_runtime_close(sf_runtime *runtime); /* blocks; NULL allowed */
 typedef struct {
     const char *name;
     const sf_source_kind *kind;
-    sf_source_config config;       /* its schema: sf_relation_schema of the declared fields */
-    sf_ingest_config ingest;       /* of pushed sources */
+    sf_source_config config; /* its schema: sf_relation_schema of the declared fields */
+    sf_ingest_config ingest; /* of pushed sources */
     int64_t lateness_ms, idle_ms;
-    bool journaled;                /* rows are kept on disk before they count */
-    bool enabled;                  /* its driver runs */
+    bool journaled; /* rows are kept on disk before they count */
+    bool enabled;   /* its driver runs */
 } sf_source_spec;
 
 SF_MUST_USE sf_status sf_runtime_add_source(sf_runtime *runtime, const sf_source_spec *spec,
                                             sf_error *err);
-/* New settings; columns and kind must stay the same unless no running query reads it (SF_CONFLICT).
+/* New settings. Columns may change: queries that run go on with theirs (what the new rows lack is
+ * NULL). Another kind or another choice of `journaled` is SF_CONFLICT while a running query reads it.
  * Blocks. */
 SF_MUST_USE sf_status sf_runtime_change_source(sf_runtime *runtime, const sf_source_spec *spec,
                                                sf_error *err);
@@ -61,16 +62,16 @@ SF_MUST_USE sf_status sf_runtime_remove_source(sf_runtime *runtime, const char *
                                                sf_error *err);
 
 typedef struct {
-    int64_t next_run_ms, last_run_ms;  /* wall clock; 0: none */
+    int64_t next_run_ms, last_run_ms; /* wall clock; 0: none */
     uint32_t consecutive_failures;
     bool ran, ok;
     char last_error[512];
     uint64_t events_total, last_batch_rows, coercion_failures_total, malformed_total;
     uint64_t pushed_total, rejected_total, dropped_total, invalid_total, duplicate_total;
     int64_t last_push_ms;
-    uint64_t position;      /* next one */
-    uint64_t first_position; /* oldest that can be read */
-    int64_t watermark;      /* SF_MARK_NONE */
+    uint64_t position;                 /* next one */
+    uint64_t first_position;           /* oldest that can be read */
+    int64_t watermark;                 /* SF_MARK_NONE */
     uint64_t log_bytes, buffered_rows; /* buffered: taken from callers, not yet read by all */
     uint64_t journal_bytes;
 } sf_source_stats;
@@ -100,6 +101,7 @@ void sf_runtime_count_push(sf_runtime *runtime, const char *name, uint64_t inval
 
 typedef struct {
     const char *name;
+    const char *id; /* as results name it */
     sf_plan_kind kind;
     sf_str sql;
 } sf_query_spec;
@@ -173,7 +175,8 @@ typedef enum {
 /* One publication, encoded once for all its readers. */
 typedef struct sf_frame {
     _Atomic uint32_t refs;
-    uint64_t seq; /* table: epoch. pipeline: seq of the last result. source: position of the last row */
+    uint64_t
+        seq; /* table: epoch. pipeline: seq of the last result. source: position of the last row */
     uint32_t rows;
     int64_t at_ms; /* wall clock of the publication */
     /* JSON array. table: {"row","weight","evicted","epoch"}; pipeline: result envelopes; source: rows
