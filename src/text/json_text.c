@@ -25,29 +25,6 @@ static const char *skip_string(const char *at, const char *end, bool *escaped)
     return end;
 }
 
-/* The first quote or bracket. */
-static const char *find_structure(const char *at, const char *end)
-{
-#if defined(__SSE2__)
-    /* Setting bit 5 makes [ and { one byte, ] and } another. */
-    while (end - at >= 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)at);
-        __m128i folded = _mm_or_si128(v, _mm_set1_epi8(0x20));
-        __m128i open = _mm_cmpeq_epi8(folded, _mm_set1_epi8('{'));
-        __m128i close = _mm_cmpeq_epi8(folded, _mm_set1_epi8('}'));
-        __m128i quote = _mm_cmpeq_epi8(v, _mm_set1_epi8('"'));
-        __m128i any = _mm_or_si128(_mm_or_si128(open, close), quote);
-        uint32_t mask = (uint32_t)_mm_movemask_epi8(any);
-        if (mask)
-            return at + __builtin_ctz(mask);
-        at += 16;
-    }
-#endif
-    while (at < end && *at != '"' && (*at | 0x20) != '{' && (*at | 0x20) != '}')
-        at++;
-    return at;
-}
-
 /* at < end, not a blank. Behind the value that starts here. */
 static const char *skip_value(const char *at, const char *end)
 {
@@ -60,7 +37,7 @@ static const char *skip_value(const char *at, const char *end)
         return at;
     }
     size_t depth = 0;
-    while ((at = find_structure(at, end)) < end) {
+    while ((at = sf_scan_json_structure(at, end)) < end) {
         char c = *at++;
         if (c == '"')
             at = skip_string(at, end, &escaped);

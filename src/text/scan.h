@@ -92,6 +92,29 @@ static inline const char *sf_scan_json_plain(const char *at, const char *end, bo
     return at;
 }
 
+/* The first quote or bracket, or end. */
+static inline const char *sf_scan_json_structure(const char *at, const char *end)
+{
+#if defined(__SSE2__)
+    /* Setting bit 5 makes [ and { one byte, ] and } another. */
+    while (end - at >= 16) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)at);
+        __m128i folded = _mm_or_si128(v, _mm_set1_epi8(0x20));
+        __m128i open = _mm_cmpeq_epi8(folded, _mm_set1_epi8('{'));
+        __m128i close = _mm_cmpeq_epi8(folded, _mm_set1_epi8('}'));
+        __m128i quote = _mm_cmpeq_epi8(v, _mm_set1_epi8('"'));
+        __m128i any = _mm_or_si128(_mm_or_si128(open, close), quote);
+        uint32_t mask = (uint32_t)_mm_movemask_epi8(any);
+        if (mask)
+            return at + __builtin_ctz(mask);
+        at += 16;
+    }
+#endif
+    while (at < end && *at != '"' && (*at | 0x20) != '{' && (*at | 0x20) != '}')
+        at++;
+    return at;
+}
+
 /* ---- digits ---- */
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
