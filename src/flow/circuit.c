@@ -13,7 +13,8 @@ static const sf_op_type *type_of(const sf_plan_node *node)
     case SF_NODE_JOIN: return &sf_op_join;
     case SF_NODE_INTERVAL_JOIN: return &sf_op_interval_join;
     case SF_NODE_REDUCE: return &sf_op_reduce;
-    case SF_NODE_WINDOW: return &sf_op_window;
+    case SF_NODE_WINDOW:
+        return node->as.window.kind == SF_WINDOW_SESSION ? &sf_op_session : &sf_op_window;
     case SF_NODE_LATEST:
         return node->as.latest.retract_column >= 0 ? &sf_op_latest_source : &sf_op_latest_weighted;
     case SF_NODE_KIND_COUNT: break;

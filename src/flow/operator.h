@@ -82,7 +82,8 @@ SF_MUST_USE bool sf_scratch(void **memory, size_t *cap, size_t count, size_t siz
 
 extern const sf_op_type sf_op_scan, sf_op_map, sf_op_unnest, sf_op_union;
 extern const sf_op_type sf_op_join, sf_op_interval_join;
-extern const sf_op_type sf_op_reduce, sf_op_latest_source, sf_op_latest_weighted, sf_op_window;
+extern const sf_op_type sf_op_reduce, sf_op_latest_source, sf_op_latest_weighted;
+extern const sf_op_type sf_op_window, sf_op_session;
 extern const sf_op_type sf_op_answer_table, sf_op_answer_pipeline;
 
 /* The table's arrangement, kept by sf_op_answer_table. */
