@@ -197,6 +197,12 @@ void file_is_read_when_it_changes(void)
         read_out(source, 1000000, &t, &poll);
         check_all(&t);
 
+        clock_now.mono_ns = poll.next_mono_ns; /* longer within one tick of its clock */
+        sf_buf_putc(&disk_state.bytes, '\n');
+        t = (tally){.next = 1, .in_order = true};
+        read_out(source, 1000000, &t, &poll);
+        check_all(&t);
+
         clock_now.mono_ns = poll.next_mono_ns; /* changed while it is read: from the start */
         disk_state.mtime_ms++;
         sf_error err;
@@ -454,6 +460,9 @@ void file_waits_for_its_schedule(void)
     CHECK_INT(poll.next_mono_ns, 1 + 5400 * 1000000000LL);
     /* Failures: 30 s, then the first slot that is not before. */
     CHECK_INT(sf_source_retry_ns(source, 1), 1 + 5400 * 1000000000LL);
+    clock_now.wall_ms -= 30000; /* half past ten less 30 s: that slot is just reached */
+    CHECK_INT(sf_source_retry_ns(source, 1), clock_now.mono_ns + 30000000000LL);
+    clock_now.wall_ms += 30000;
     sf_source_close(source);
 
     /* Half taken when it stopped: the rest does not wait for a slot. */
