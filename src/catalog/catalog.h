@@ -154,6 +154,7 @@ typedef struct {
     const sf_start *starts; /* empty: where its inputs are now */
     uint32_t start_count;
     sf_derived derived;
+    bool compiled; /* derived belongs to this sql */
 } sf_query_part;
 
 typedef struct {
