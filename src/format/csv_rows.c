@@ -1,203 +1,25 @@
-/* CSV to rows. Delimiters and line ends are found 64 bytes at a time; a quote counts only where a
- * cell starts, as RFC 4180 has it, so that an inch sign inside a cell does no harm. */
+/* CSV to rows: the header, then a value a cell. */
 #include "format/parser.h"
 
-enum { HEADER_CELLS_MAX = 16384, BLOCK = 64 };
+enum { HEADER_CELLS_MAX = 16384, GROUP_CELLS_MAX = 8192 };
 
 void csv_start(csv_input *csv, char delimiter)
 {
     sf_buf_clear(&csv->header);
-    csv->columns.len = csv->cells.len = 0;
+    csv->columns.len = 0;
     csv->state = CSV_CELL;
     csv->delimiter = delimiter;
     csv->headed = csv->begun = csv->skip_lf = csv->doubled = false;
     csv->quotes = csv->high = csv->surplus = false;
     csv->problem = NULL;
     csv->at = csv->cell_at = csv->cell_count = 0;
-    csv->cell_max = HEADER_CELLS_MAX;
-}
-
-/* ---- cells ---- */
-
-/* A view of the bytes that are scanned, and of the block that is being taken apart. */
-typedef struct {
-    const char *base;
-    size_t limit;    /* bytes; PAD_BYTES more may be read */
-    size_t block_at; /* mask is about the BLOCK bytes from here on */
-    uint64_t mask;   /* bit set: a delimiter or line end that has not been taken */
-    bool no_memory;
-} scan;
-
-/* Delimiters and line ends of a block; *high: some byte is not ASCII. */
-static inline uint64_t block_mask(const char *at, char delimiter, bool *high)
-{
-    uint64_t found = 0, tops = 0;
-#if defined(__AVX2__)
-    for (int i = 0; i < BLOCK; i += 32) {
-        __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)(at + i));
-        __m256i any =
-            _mm256_or_si256(_mm256_cmpeq_epi8(v, _mm256_set1_epi8(delimiter)),
-                            _mm256_or_si256(_mm256_cmpeq_epi8(v, _mm256_set1_epi8('\n')),
-                                            _mm256_cmpeq_epi8(v, _mm256_set1_epi8('\r'))));
-        found |= (uint64_t)(uint32_t)_mm256_movemask_epi8(any) << i;
-        tops |= (uint64_t)(uint32_t)_mm256_movemask_epi8(v);
-    }
-#elif defined(__SSE2__)
-    for (int i = 0; i < BLOCK; i += 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(at + i));
-        __m128i any = _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8(delimiter)),
-                                   _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('\n')),
-                                                _mm_cmpeq_epi8(v, _mm_set1_epi8('\r'))));
-        found |= (uint64_t)(uint32_t)_mm_movemask_epi8(any) << i;
-        tops |= (uint64_t)(uint32_t)_mm_movemask_epi8(v);
-    }
-#else
-    for (int i = 0; i < BLOCK; i++) {
-        found |= (uint64_t)(at[i] == delimiter || at[i] == '\n' || at[i] == '\r') << i;
-        tops |= (unsigned char)at[i] & 0x80;
-    }
-#endif
-    *high |= tops != 0;
-    return found;
-}
-
-/* Begin taking blocks at `at`. */
-static inline void scan_from(scan *s, size_t at)
-{
-    s->block_at = at - BLOCK; /* wraps at 0, and back again */
-    s->mask = 0;
-}
-
-static inline void push_cell(csv_input *csv, scan *s, size_t record, size_t start, size_t end,
-                             bool quoted)
-{
-    if (SF_UNLIKELY(csv->cell_count >= csv->cell_max)) {
-        csv->surplus |= end > start;
-    } else {
-        csv_cell cell = {.start = (uint32_t)(start - record),
-                         .len = (uint32_t)(end - start),
-                         .quoted = quoted,
-                         .doubled = quoted && csv->doubled};
-        if (!SF_VEC_PUSH(&csv->cells, cell))
-            s->no_memory = true;
-    }
-    csv->cell_count++;
-}
-
-typedef enum { STEP_MORE, STEP_CELL, STEP_RECORD } step;
-
-/* What stands at csv->at behind a cell: a delimiter or a line end. */
-static inline step pass_separator(csv_input *csv, const scan *s)
-{
-    char c = s->base[csv->at++];
-    csv->cell_at = csv->at;
-    csv->state = CSV_CELL;
-    csv->skip_lf = c == '\r';
-    return c == csv->delimiter ? STEP_CELL : STEP_RECORD;
-}
-
-/* Cells without quotes, until the record ends, a quoted cell starts or the bytes end. */
-static inline step scan_plain(csv_input *csv, scan *s, size_t record)
-{
-    for (;;) {
-        while (s->mask == 0) {
-            size_t next = s->block_at + BLOCK;
-            if (next >= s->limit) {
-                csv->at = s->limit;
-                return STEP_MORE;
-            }
-            s->block_at = next;
-            s->mask = block_mask(s->base + next, csv->delimiter, &csv->high);
-            if (s->limit - next < BLOCK)
-                s->mask &= (UINT64_C(1) << (s->limit - next)) - 1;
-        }
-        csv->at = s->block_at + (size_t)__builtin_ctzll(s->mask);
-        s->mask &= s->mask - 1;
-        push_cell(csv, s, record, csv->cell_at, csv->at, false);
-        step done = pass_separator(csv, s);
-        if (done == STEP_RECORD)
-            return done;
-        if (csv->at == s->limit || s->base[csv->at] == '"')
-            return STEP_CELL;
-        csv->state = CSV_PLAIN;
-    }
-}
-
-/* Behind an opening quote, or behind a quote inside quotes. */
-static step scan_quoted(csv_input *csv, scan *s, size_t record, bool final)
-{
-    for (;;) {
-        if (csv->state == CSV_QUOTED) {
-            const char *from = s->base + csv->at;
-            const char *quote = memchr(from, '"', s->limit - csv->at);
-            if (!quote) {
-                csv->at = s->limit;
-                return STEP_MORE;
-            }
-            csv->at += (size_t)(quote - from) + 1;
-            csv->state = CSV_QUOTE;
-        }
-        if (csv->at == s->limit && !final)
-            return STEP_MORE;
-        if (csv->at == s->limit || s->base[csv->at] != '"')
-            break;
-        csv->doubled = true;
-        csv->at++;
-        csv->state = CSV_QUOTED;
-    }
-    push_cell(csv, s, record, csv->cell_at, csv->at - 1, true);
-    if (csv->at == s->limit)
-        return STEP_MORE;
-    char c = s->base[csv->at];
-    scan_from(s, csv->at);
-    if (c == csv->delimiter || c == '\n' || c == '\r') {
-        scan_from(s, csv->at + 1);
-        return pass_separator(csv, s);
-    }
-    /* The rest of the cell is passed over, and counts as a cell of a record that is lost anyway. */
-    csv->problem = "text follows the closing quote of a cell";
-    csv->state = CSV_PLAIN;
-    return STEP_CELL;
-}
-
-/* Goes on to the end of the record; true: it is complete, and csv->at is behind it. */
-static bool scan_record(csv_input *csv, scan *s, size_t record, bool final)
-{
-    step done = STEP_CELL;
-    while (done == STEP_CELL && !s->no_memory) {
-        if (csv->state == CSV_CELL && csv->at < s->limit) {
-            csv->cell_at = csv->at;
-            csv->state = CSV_PLAIN;
-            if (s->base[csv->at] == '"') {
-                csv->state = CSV_QUOTED;
-                csv->quotes = true;
-                csv->doubled = false;
-                csv->cell_at = ++csv->at;
-            }
-        }
-        if (csv->state == CSV_CELL)
-            done = STEP_MORE;
-        else if (csv->state == CSV_PLAIN)
-            done = scan_plain(csv, s, record);
-        else
-            done = scan_quoted(csv, s, record, final);
-    }
-    if (done == STEP_RECORD)
-        return true;
-    if (!final || s->no_memory)
-        return false;
-    if (csv->state == CSV_QUOTED)
-        csv->problem = "a quote that is opened here is never closed";
-    else if (csv->state != CSV_QUOTE)
-        push_cell(csv, s, record, csv->state == CSV_CELL ? csv->at : csv->cell_at, csv->at, false);
-    return true;
 }
 
 /* ---- records ---- */
 
 static void next_record(csv_input *csv)
 {
-    csv->cells.len = csv->cell_count = 0;
+    csv->cell_count = 0;
     csv->quotes = csv->surplus = false;
     csv->problem = NULL;
 }
@@ -269,18 +91,18 @@ static bool map_columns(sf_parser *p, const char *text)
     if (!exact)
         return false;
     for (size_t pass = 0; pass < 2; pass++) {
-        for (size_t i = 0; i < csv->cells.len; i++) {
-            sf_str name = cell_text(text, &csv->cells.data[i], &r->scratch);
+        for (size_t i = 0; i < csv_cells_kept(csv); i++) {
+            sf_str name = cell_text(text, &csv->cells[i], &r->scratch);
             slot *s = rows_find(r, name);
             bool exactly = s != NULL;
             if (!exactly)
                 s = find_any_case(r, sf_text_trim(name));
             csv_column column = {
-                .slot = s, .unknown = !s && !reserved_name(name), .name = csv->cells.data[i]};
+                .slot = s, .unknown = !s && !reserved_name(name), .name = csv->cells[i]};
             if (pass == 0 && exactly)
                 exact[s - r->slots] = 1;
             if (pass == 1 && s && !exactly && exact[s - r->slots])
-                column = (csv_column){.unknown = true, .name = csv->cells.data[i]};
+                column = (csv_column){.unknown = true, .name = csv->cells[i]};
             if (pass == 1 && !SF_VEC_PUSH(&csv->columns, column)) {
                 sf_free(exact);
                 return false;
@@ -295,6 +117,33 @@ static bool map_columns(sf_parser *p, const char *text)
     }
     sf_free(exact);
     return true;
+}
+
+/* Room for the cells of so many records. */
+static bool reserve_cells(csv_input *csv, size_t records, size_t cells)
+{
+    sf_free(csv->store);
+    csv->store = csv->cells = sf_calloc(records * cells, sizeof *csv->cells);
+    csv->cell_max = csv->store ? cells : 0;
+    csv->group_rows = 0;
+    return csv->store != NULL;
+}
+
+/* Rows go in groups when every column is of a kind that is quick to convert. */
+static void plan_groups(sf_parser *p)
+{
+    csv_input *csv = &p->csv;
+    size_t rows_max = GROUP_CELLS_MAX / (csv->columns.len + 1);
+    csv->group_max = rows_max > CSV_GROUP_ROWS ? CSV_GROUP_ROWS : (uint32_t)rows_max;
+    csv->unknown_columns = 0;
+    for (size_t i = 0; i < csv->columns.len; i++) {
+        const slot *s = csv->columns.data[i].slot;
+        csv->unknown_columns += csv->columns.data[i].unknown;
+        if (s && (s->twin || s->kind == KIND_JSON || (!s->counts && s->kind == KIND_BOOL)))
+            csv->group_max = 0;
+    }
+    if (csv->unknown_columns && p->options.reject_unknown_fields)
+        csv->group_max = 0;
 }
 
 bool csv_set_header(sf_parser *p, sf_str text, char delimiter)
@@ -312,13 +161,17 @@ bool csv_set_header(sf_parser *p, sf_str text, char delimiter)
     csv->delimiter = delimiter ? delimiter : sniff(text);
     csv->state = CSV_CELL;
     csv->at = csv->cell_at = csv->cell_count = 0;
-    csv->cells.len = csv->columns.len = 0;
-    csv->cell_max = HEADER_CELLS_MAX;
-    scan s = {.base = copy.data, .limit = copy.len};
-    scan_from(&s, 0);
-    if (!scan_record(csv, &s, 0, true) || s.no_memory || !map_columns(p, copy.data))
+    csv->columns.len = 0;
+    if (!reserve_cells(csv, 1, text.len < HEADER_CELLS_MAX ? text.len + 1 : HEADER_CELLS_MAX))
         return false;
-    csv->cell_max = csv->columns.len;
+    csv_bytes bytes = {.base = copy.data, .limit = copy.len};
+    csv_scan_from(&bytes, 0);
+    csv_scan_record(csv, &bytes, 0, true);
+    if (!map_columns(p, copy.data))
+        return false;
+    plan_groups(p);
+    if (!reserve_cells(csv, csv->group_max + 1u, csv->columns.len))
+        return false;
     csv->headed = true;
     next_record(csv);
     csv->state = CSV_CELL;
@@ -420,14 +273,16 @@ static inline void set_cell(sf_parser *p, slot *s, const char *record, const csv
         slot_input_text(p, s, at, cell->len);
         return;
     }
-    if (s->kind == KIND_LONG || s->kind == KIND_DOUBLE) {
-        /* Behind the cell stands a delimiter, quote or line end: the digits stop by themselves. */
-        const char *stop = sf_scan_decimal(at, input_end(p), true, &decimal);
-        if (stop == end && s->kind == KIND_DOUBLE && sf_decimal_quick_f64(&decimal, &number)) {
+    /* Behind the cell stands a delimiter, quote or line end: the digits stop by themselves. */
+    const char *stop = s->kind == KIND_LONG || s->kind == KIND_DOUBLE
+                           ? sf_scan_decimal(at, input_end(p), true, &decimal)
+                           : NULL;
+    if (stop && stop == end) {
+        if (s->kind == KIND_DOUBLE && sf_decimal_quick_f64(&decimal, &number)) {
             slot_f64(&p->rows, s, number);
             return;
         }
-        if (stop == end && s->kind == KIND_LONG && decimal.integer && !decimal.inexact &&
+        if (s->kind == KIND_LONG && decimal.integer && !decimal.inexact &&
             decimal.digits <= INT64_MAX) {
             int64_t whole = (int64_t)decimal.digits;
             slot_i64(&p->rows, s, decimal.negative ? -whole : whole);
@@ -440,7 +295,7 @@ static inline void set_cell(sf_parser *p, slot *s, const char *record, const csv
 static void take_row(sf_parser *p, const char *record)
 {
     csv_input *csv = &p->csv;
-    size_t count = csv->cells.len;
+    size_t count = csv_cells_kept(csv);
     if (csv->cell_count < csv->columns.len)
         p->report.short_rows++;
     if (!row_begin(p))
@@ -448,9 +303,9 @@ static void take_row(sf_parser *p, const char *record)
     for (size_t i = 0; i < count; i++) {
         const csv_column *column = &csv->columns.data[i];
         if (column->slot) {
-            set_cell(p, column->slot, record, &csv->cells.data[i]);
+            set_cell(p, column->slot, record, &csv->cells[i]);
             if (SF_UNLIKELY(column->slot->twin != NULL))
-                any_cell(p, column->slot->twin, record, &csv->cells.data[i]);
+                any_cell(p, column->slot->twin, record, &csv->cells[i]);
         } else if (column->unknown) {
             p->rows.unknown++;
             p->rows.trouble = true;
@@ -466,7 +321,7 @@ static bool is_blank(const csv_input *csv, const char *record)
 {
     if (csv->cell_count != 1 || csv->quotes || csv->problem)
         return csv->cell_count == 0 && !csv->problem;
-    const csv_cell *cell = csv->cells.data;
+    const csv_cell *cell = csv->cells;
     sf_str text = {record + cell->start, cell->len};
     return text.len == 0 || (csv->columns.len > 1 && sf_text_trim(text).len == 0);
 }
@@ -474,7 +329,7 @@ static bool is_blank(const csv_input *csv, const char *record)
 static void take_record(sf_parser *p, const char *record, size_t len)
 {
     csv_input *csv = &p->csv;
-    if (csv->cells.len && is_blank(csv, record))
+    if (is_blank(csv, record))
         return;
     p->report.records++;
     bool checked = csv->high || csv->quotes;
@@ -503,7 +358,64 @@ static void too_long(sf_parser *p)
         p->line += lines_of(input_at(p), p->fill - p->start);
     p->start = p->fill;
     csv->at = csv->cell_at = 0;
-    csv->cells.len = csv->cell_count = 0;
+    csv->cell_count = 0;
+}
+
+/* Converts the rows that wait; one by one where the quick way finds something unusual. */
+static void flush_group(sf_parser *p)
+{
+    csv_input *csv = &p->csv;
+    csv_cell *window = csv->cells;
+    csv_input now = *csv;
+    uint64_t line = p->line;
+    uint32_t done = 0;
+    while (done < csv->group_rows && !p->no_memory) {
+        uint32_t room = p->rows.cap_max - p->rows.row, count = csv->group_rows - done;
+        count = count > room ? room : count;
+        if (!csv_group_take(p, done, count)) {
+            csv->cell_count = csv->columns.len;
+            csv->surplus = csv->quotes = csv->high = false;
+            csv->problem = NULL;
+            for (uint32_t i = done; i < done + count && !p->no_memory; i++) {
+                p->line = csv->group[i].line;
+                csv->cells = csv->store + i * csv->columns.len;
+                take_record(p, csv->group[i].record, csv->group[i].len);
+            }
+        }
+        done += count;
+    }
+    p->line = line;
+    csv->cell_count = now.cell_count;
+    csv->surplus = now.surplus;
+    csv->quotes = now.quotes;
+    csv->high = now.high;
+    csv->problem = now.problem;
+    csv->cells = window;
+    csv->group_rows = 0;
+}
+
+/* The cells of the record that is being read move to the front of the store. */
+static void rewind_cells(csv_input *csv)
+{
+    memmove(csv->store, csv->cells, csv_cells_kept(csv) * sizeof *csv->cells);
+    csv->cells = csv->store;
+}
+
+/* The usual record waits for others of its kind. False: it is not. */
+static bool join_group(sf_parser *p, const char *record, size_t len)
+{
+    csv_input *csv = &p->csv;
+    if (csv->group_max == 0 || csv->cell_count != csv->columns.len || csv->quotes || csv->problem ||
+        len > p->options.record_bytes_max || is_blank(csv, record) ||
+        (csv->high && !sf_utf8_valid((sf_str){record, len})))
+        return false;
+    csv->group[csv->group_rows++] = (csv_row){record, p->line, len};
+    csv->cells += csv->columns.len;
+    if (csv->group_rows == csv->group_max) {
+        flush_group(p);
+        csv->cells = csv->store;
+    }
+    return true;
 }
 
 void csv_process(sf_parser *p, bool final)
@@ -513,32 +425,36 @@ void csv_process(sf_parser *p, bool final)
         p->start = p->skipping ? p->fill : p->start;
         return;
     }
-    scan s = {.base = (const char *)p->in->data, .limit = p->fill};
+    csv_bytes bytes = {.base = (const char *)p->in->data, .limit = p->fill};
     /* Offsets are absolute while scanning. */
     csv->at += p->start;
     csv->cell_at += p->start;
-    scan_from(&s, csv->at);
+    csv_scan_from(&bytes, csv->at);
     while (p->start < p->fill && !p->no_memory) {
         if (csv->skip_lf && csv->at == p->start) {
             csv->skip_lf = false;
-            if (s.base[p->start] == '\n') {
+            if (bytes.base[p->start] == '\n') {
                 csv->at = csv->cell_at = ++p->start;
-                scan_from(&s, csv->at);
+                csv_scan_from(&bytes, csv->at);
                 continue;
             }
         }
-        if (!scan_record(csv, &s, p->start, final))
+        if (!csv_scan_record(csv, &bytes, p->start, final))
             break;
-        const char *record = s.base + p->start;
+        const char *record = bytes.base + p->start;
         size_t len = csv->at - p->start;
-        if (!p->skipping)
+        if (!p->skipping && !join_group(p, record, len)) {
+            flush_group(p);
             take_record(p, record, len);
+            csv->cells = csv->store;
+        }
         p->line += csv->quotes ? lines_of(record, len) : 1;
         p->skipping = false;
         p->start = csv->at;
         next_record(csv);
     }
-    p->no_memory = p->no_memory || s.no_memory;
+    flush_group(p);
+    rewind_cells(csv);
     csv->at -= p->start;
     csv->cell_at -= p->start;
     if (!final && p->fill - p->start > p->options.record_bytes_max)

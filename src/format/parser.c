@@ -114,7 +114,7 @@ void sf_parser_free(sf_parser *p)
     SF_VEC_DEINIT(&p->ready);
     rows_deinit(&p->rows);
     sf_buffer_unref(p->in);
-    SF_VEC_DEINIT(&p->csv.cells);
+    sf_free(p->csv.store);
     SF_VEC_DEINIT(&p->csv.columns);
     sf_buf_deinit(&p->csv.header);
     sf_schema_unref(p->schema);

@@ -12,6 +12,7 @@ enum {
     INPUT_BYTES_MIN = 4 << 10,
     RECORD_BYTES_MAX = 16 << 20,
     RECORD_BYTES_LIMIT = 1 << 30, /* what record_bytes_max may be */
+    CSV_GROUP_ROWS = 64,          /* one word of validity bits */
 };
 
 /* ---- the batch under construction ---- */
@@ -87,8 +88,9 @@ typedef struct {
 } json_input;
 
 typedef struct {
-    uint32_t start, len; /* from the start of the record; without quotes */
-    bool quoted, doubled;
+    uint32_t start;    /* from the start of the record; without quotes */
+    uint32_t len : 30; /* RECORD_BYTES_LIMIT keeps it in bounds */
+    uint32_t quoted : 1, doubled : 1;
 } csv_cell;
 
 typedef struct {
@@ -96,6 +98,13 @@ typedef struct {
     bool unknown;  /* and not reserved either */
     csv_cell name; /* in the header */
 } csv_column;
+
+/* A row that waits in the group. */
+typedef struct {
+    const char *record;
+    uint64_t line;
+    size_t len;
+} csv_row;
 
 typedef enum {
     CSV_CELL,   /* at the start of a cell */
@@ -119,8 +128,12 @@ typedef struct {
     size_t at;           /* scanned up to here */
     size_t cell_at;      /* where the current cell starts */
     size_t cell_count;   /* of the record; only cell_max are kept */
-    size_t cell_max;
-    SF_VEC(csv_cell) cells;
+    size_t cell_max;     /* room in cells */
+    csv_cell *cells;     /* of the record: a window of store behind those of the group */
+    csv_cell *store;
+    csv_row group[CSV_GROUP_ROWS];  /* rows without anything unusual, not converted yet */
+    uint32_t group_rows, group_max; /* max 0: this header allows no groups */
+    uint32_t unknown_columns;
     SF_VEC(csv_column) columns;
     sf_buf header; /* as read, with PAD_BYTES behind it */
 } csv_input;
@@ -157,6 +170,24 @@ static inline const char *input_end(const sf_parser *p)
 void ndjson_process(sf_parser *p, bool final);
 void json_process(sf_parser *p, bool final);
 void csv_process(sf_parser *p, bool final);
+/* The bytes that csv scans; offsets count from base. */
+typedef struct {
+    const char *base;
+    size_t limit;    /* PAD_BYTES more may be read */
+    size_t block_at; /* mask is about the block of bytes from here on */
+    uint64_t mask;   /* bit set: a delimiter or line end that has not been taken */
+} csv_bytes;
+/* Begin taking blocks at `at`. */
+void csv_scan_from(csv_bytes *bytes, size_t at);
+/* Goes on to the end of the record; true: it is complete, and csv->at is behind it. */
+bool csv_scan_record(csv_input *csv, csv_bytes *bytes, size_t record, bool final);
+/* Converts count (at most CSV_GROUP_ROWS, and what fits the batch) rows of the group column by
+ * column. False: some value wants a closer look, or memory is short; no row has been taken. */
+bool csv_group_take(sf_parser *p, uint32_t from, uint32_t count);
+static inline size_t csv_cells_kept(const csv_input *csv)
+{
+    return csv->cell_count < csv->cell_max ? csv->cell_count : csv->cell_max;
+}
 /* CSV: takes the header from text; delimiter 0: whichever it has most of. False: memory is short. */
 bool csv_set_header(sf_parser *p, sf_str text, char delimiter);
 void csv_start(csv_input *csv, char delimiter);
@@ -251,16 +282,22 @@ static inline void slot_bool(rowset *r, slot *s, bool value)
 /* A view over 16 readable bytes of which len <= 12 count, without a branch on len. */
 static inline sf_view view_of_padded(const char *at, uint32_t len)
 {
-    static const uint64_t low[13] = {0,          0xff,         0xffff,         0xffffff,
-                                     0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
-                                     UINT64_MAX, UINT64_MAX,   UINT64_MAX,     UINT64_MAX,
-                                     UINT64_MAX};
-    static const uint64_t high[13] = {0, 0, 0,    0,      0,        0,         0,
-                                      0, 0, 0xff, 0xffff, 0xffffff, 0xffffffff};
-    uint64_t a = sf_load_u64(at) & low[len], b = sf_load_u64(at + 8) & high[len];
-    uint64_t words[2] = {len | a << 32, a >> 32 | b << 32};
+    /* The last len of the first twelve bytes from ones + 12 - len on are 0xff. */
+    static const uint8_t ones[SF_VIEW_INLINE * 2 + 4] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                                         0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    const uint8_t *mask = ones + SF_VIEW_INLINE - len;
     sf_view view;
+#if defined(__SSE2__)
+    __m128i text = _mm_loadu_si128((const __m128i *)(const void *)at);
+    text = _mm_and_si128(text, _mm_loadu_si128((const __m128i *)(const void *)mask));
+    text = _mm_or_si128(_mm_slli_si128(text, 4), _mm_cvtsi32_si128((int)len));
+    _mm_storeu_si128((__m128i *)(void *)&view, text);
+#else
+    uint64_t a = sf_load_u64(at) & sf_load_u64((const char *)mask);
+    uint64_t b = sf_load_u64(at + 8) & sf_load_u64((const char *)mask + 8);
+    uint64_t words[2] = {len | a << 32, a >> 32 | b << 32};
     memcpy(&view, words, sizeof view);
+#endif
     return view;
 }
 

@@ -129,15 +129,20 @@ static inline unsigned sf_digit_run(uint64_t word)
     return not_digit ? (unsigned)__builtin_ctzll(not_digit) >> 3 : 8;
 }
 
-/* The value of the first n (1..8) bytes, all digits. */
-static inline uint64_t sf_digits_value(uint64_t word, unsigned n)
+/* The value of eight digits 0..9, the first in the lowest byte: pairs, then fours, then all. */
+static inline uint64_t sf_digits_sum(uint64_t x)
 {
-    uint64_t x = (word ^ SF_BYTES('0')) << (64 - 8 * n);
     x = (x * 10) + (x >> 8);
     x = (((x & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064)) +
          (((x >> 16) & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001))) >>
         32;
     return x & UINT32_MAX;
+}
+
+/* The value of the first n (1..8) bytes, all digits. */
+static inline uint64_t sf_digits_value(uint64_t word, unsigned n)
+{
+    return sf_digits_sum((word ^ SF_BYTES('0')) << (64 - 8 * n));
 }
 
 extern const uint64_t sf_pow10_u64[20];

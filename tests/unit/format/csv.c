@@ -1,6 +1,8 @@
 /* csv to rows. */
 #include "tests.h"
 
+#include "base/seam.h"
+
 #define CSV                                                                                        \
     {                                                                                              \
         .format = SF_FORMAT_CSV                                                                    \
@@ -203,5 +205,68 @@ void csv_blocks_and_quotes_anywhere(void)
         sf_buf_deinit(&text);
         sf_buf_deinit(&want);
         sf_buf_deinit(&rows);
+    }
+}
+
+/* The same random rows as csv and as ndjson: groups of csv rows must not differ from single rows. */
+void csv_agrees_with_ndjson(void)
+{
+    static const char *const odd[] = {"-0.0",
+                                      "1e3",
+                                      "12345678.25",
+                                      "-1",
+                                      "1.5e-7",
+                                      "soon",
+                                      "1e400",
+                                      "9223372036854775808",
+                                      "0.123456789012345678901"};
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        sf_rng rng = {.state = seed};
+        sf_buf csv = {0}, json = {0}, rows[2] = {{0}, {0}}, counts[2] = {{0}, {0}};
+        sf_buf_puts(&csv, "l,d,s,b,t\n");
+        for (int i = 0; i < 500; i++) {
+            char number[2][64];
+            for (int k = 0; k < 2; k++) {
+                uint64_t digits = sf_rng_next(&rng) >> sf_rng_below(&rng, 64);
+                if (sf_rng_below(&rng, 100) < seed % 4)
+                    snprintf(number[k], 64, "%s", odd[sf_rng_below(&rng, SF_COUNT_OF(odd))]);
+                else if (sf_rng_below(&rng, 10) == 0)
+                    number[k][0] = '\0';
+                else if (k == 0 || sf_rng_below(&rng, 3) == 0)
+                    snprintf(number[k], 64, "%lld", (long long)(digits >> 1));
+                else
+                    snprintf(number[k], 64, "%llu.%0*llu", (unsigned long long)(digits >> 50),
+                             (int)sf_rng_below(&rng, 6) + 4, (unsigned long long)(digits % 9999));
+            }
+            int len = (int)sf_rng_below(&rng, 30);
+            const char *text = "abcdefghijklmnopqrstuvwxyz\xc3\xa9zz",
+                       *flag = i % 3 ? "true" : "false";
+            long long ms = (long long)sf_rng_below(&rng, 1000000);
+            sf_buf_printf(&csv, "%s,%s,%.*s,%s,%lld\n", number[0], number[1], len, text,
+                          i % 5 ? flag : "", ms);
+            bool quoted = number[1][0] == 's';
+            sf_buf_printf(&json, "{\"l\":%s%s%s,\"d\":%s%s%s,\"s\":\"%.*s\",\"b\":%s,\"t\":%lld}\n",
+                          number[0][0] == 's' ? "\"" : "", number[0][0] ? number[0] : "null",
+                          number[0][0] == 's' ? "\"" : "", quoted ? "\"" : "",
+                          number[1][0] ? number[1] : "null", quoted ? "\"" : "", len, text,
+                          i % 5 ? flag : "null", ms);
+        }
+        const sf_buf *texts[2] = {&csv, &json};
+        for (int k = 0; k < 2; k++) {
+            parse_setup setup = {{.format = k ? SF_FORMAT_NDJSON : SF_FORMAT_CSV, .batch_rows = 70},
+                                 "l:Long d:Double s:String b:Bool t:Timestamp x:Long",
+                                 true};
+            sf_parse_report report = {0};
+            CHECK(parse_text(&setup, sf_buf_str(texts[k]), 0, &rows[k], &report));
+            report_text(&report, &counts[k]);
+        }
+        CHECK_STR(rows[0].data, rows[1].data);
+        CHECK_STR(counts[0].data, counts[1].data);
+        for (int k = 0; k < 2; k++) {
+            sf_buf_deinit(&rows[k]);
+            sf_buf_deinit(&counts[k]);
+        }
+        sf_buf_deinit(&csv);
+        sf_buf_deinit(&json);
     }
 }

@@ -15,6 +15,7 @@ static const sf_case cases[] = {
     SF_CASE(csv_values_become_columns),
     SF_CASE(csv_errors_have_places),
     SF_CASE(csv_blocks_and_quotes_anywhere),
+    SF_CASE(csv_agrees_with_ndjson),
     SF_CASE(batches_are_cut_by_rows),
     SF_CASE(strings_share_the_input),
     SF_CASE(batches_verify),

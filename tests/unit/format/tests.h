@@ -44,6 +44,7 @@ void csv_headers(void);
 void csv_values_become_columns(void);
 void csv_errors_have_places(void);
 void csv_blocks_and_quotes_anywhere(void);
+void csv_agrees_with_ndjson(void);
 
 void batches_are_cut_by_rows(void);
 void strings_share_the_input(void);
