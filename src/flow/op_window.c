@@ -303,7 +303,7 @@ static sf_step window_push(sf_op *op, uint32_t port, const sf_batch *batch, sf_e
 /* Emits and forgets up to SF_BATCH_ROWS groups of the earliest window. */
 static sf_status close_some(window_op *window, open_window *first, sf_error *err)
 {
-    uint8_t *states[SF_BATCH_ROWS];
+    uint8_t *states[SF_BATCH_ROWS] = {0};
     const sf_ref *refs = first->groups.data + window->close_group;
     size_t left = first->groups.len - window->close_group;
     uint32_t count = left > SF_BATCH_ROWS ? SF_BATCH_ROWS : (uint32_t)left;

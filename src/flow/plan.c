@@ -257,7 +257,7 @@ static sf_status join_node(sf_plan *plan, const sf_join_spec *spec, uint32_t *ou
 static sf_status rows_by_match(sf_plan *plan, uint32_t side, uint32_t inner, uint32_t first_column,
                                sf_join_kind kind, uint32_t *out, sf_error *err)
 {
-    uint32_t count = sf_plan_at(plan, side)->schema->count, matched;
+    uint32_t count = sf_plan_at(plan, side)->schema->count, matched = 0;
     uint32_t *in_inner = SF_ARENA_ARRAY(&plan->arena, uint32_t, count);
     uint32_t *own = SF_ARENA_ARRAY(&plan->arena, uint32_t, count);
     if (!in_inner || !own)
