@@ -76,8 +76,8 @@ static step scan_plain(csv_input *csv, csv_bytes *bytes, size_t record)
     const size_t limit = bytes->limit, cell_max = csv->cell_max;
     const char delimiter = csv->delimiter;
     csv_cell *cells = csv->cells;
-    size_t at = csv->at, cell_at = csv->cell_at, count = csv->cell_count;
-    size_t block_at = bytes->block_at;
+    size_t at, cell_at = csv->cell_at, count = csv->cell_count;
+    size_t block_at = bytes->block_at; /* blocks go on from csv->at */
     uint64_t mask = bytes->mask;
     step done = STEP_MORE;
     for (;;) {

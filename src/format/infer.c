@@ -217,7 +217,7 @@ static sf_status csv_schema(inference *in, sf_str sample, char *delimiter, sf_sc
 
 static void take_batch(inference *in, const sf_batch *batch)
 {
-    for (uint32_t i = 0; i < batch->schema->count; i++) {
+    for (uint32_t i = 0; i < in->guesses.len; i++) {
         unsigned saw = 0;
         for (uint32_t row = 0; row < batch->rows; row++)
             if (sf_column_is_valid(batch->columns[i], row))

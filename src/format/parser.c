@@ -289,7 +289,7 @@ static bool make_room(sf_parser *p, size_t wanted)
             return false;
         }
         memset(buffer->data + size - PAD_BYTES, 0, PAD_BYTES);
-        if (unread)
+        if (p->in && unread)
             memcpy(buffer->data, p->in->data + p->start, unread);
         sf_buffer_unref(p->in);
         p->in = buffer;
