@@ -235,8 +235,8 @@ void csv_agrees_with_ndjson(void)
                 else if (k == 0 || sf_rng_below(&rng, 3) == 0)
                     snprintf(number[k], 64, "%lld", (long long)(digits >> 1));
                 else
-                    snprintf(number[k], 64, "%llu.%0*llu", (unsigned long long)(digits >> 50),
-                             (int)sf_rng_below(&rng, 6) + 4, (unsigned long long)(digits % 9999));
+                    snprintf(number[k], 64, "%llu.%06llu", (unsigned long long)(digits >> 50),
+                             (unsigned long long)(digits % 999999));
             }
             int len = (int)sf_rng_below(&rng, 30);
             const char *text = "abcdefghijklmnopqrstuvwxyz\xc3\xa9zz",
