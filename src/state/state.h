@@ -1,14 +1,17 @@
 /* state.h: what operators remember. Rows packed into 64 KiB copy-on-write pages, a hash index that
  * can be rebuilt from them, snapshots, and an ordered index for extremes and ranks.
  *
- * Row      header {weight, chain link}, NULL bits, fixed lanes, text. A row is found by sf_ref
- *          (page and slot), which stays its name while it lives. Pages are the unit of copying,
- *          of checkpoints and of snapshots; docs/formats/page.md draws one.
+ * Row      live and NULL bits, weight (bags), fixed lanes, accumulators; texts lie in the same page,
+ *          long ones in pages of their own. A row is found by sf_ref (page and slot), which stays
+ *          its name while it lives. Pages are the unit of copying, of checkpoints and of snapshots;
+ *          docs/formats/page.md draws one.
  * Threads  An arrangement belongs to one thread (its circuit). A snapshot may be read, and freed,
  *          by any thread at any time: it holds references to pages, and a page that is shared is
  *          copied before it is written.
- * Memory   Pages and index charge the budget; over it calls fail with SF_LIMIT and change nothing.
- * Fails    SF_LIMIT; loading pages that do not hold together fails with SF_CORRUPT. */
+ * Memory   Pages and index charge the budget, which outlives arrangement and snapshots; over it calls
+ *          fail with SF_LIMIT and change nothing.
+ * Fails    SF_LIMIT (also a row of more than 16 MiB of text, or more than 64 GiB in all); loading
+ *          pages that do not hold together fails with SF_CORRUPT. */
 #ifndef SF_STATE_STATE_H
 #define SF_STATE_STATE_H
 
@@ -23,7 +26,11 @@ typedef struct sf_snapshot sf_snapshot;
 
 typedef enum {
     SF_ARR_UNIQUE, /* one row a key; the operator keeps its accumulators in the row's extra bytes */
-    SF_ARR_BAG,    /* many rows a key, chained; equal rows share one row whose weight is their sum */
+    /* Many rows a key, with weights. When the key is the whole row, equal rows share one row whose
+     * weight is their sum. Otherwise that begins with the first negative weight: before it every
+     * added row stands for itself (append-only inputs pay nothing), so equal rows may be there more
+     * than once, in snapshots too; a retraction takes from as many of them as it needs. */
+    SF_ARR_BAG,
 } sf_arr_mode;
 
 typedef struct {
@@ -40,8 +47,8 @@ typedef struct {
 SF_MUST_USE sf_status sf_arr_new(const sf_arr_options *options, sf_arr **out, sf_error *err);
 void sf_arr_free(sf_arr *arr); /* NULL allowed; snapshots live on */
 
-uint64_t sf_arr_rows(const sf_arr *arr);  /* distinct rows */
-size_t sf_arr_bytes(const sf_arr *arr);   /* pages and index */
+uint64_t sf_arr_rows(const sf_arr *arr); /* stored rows */
+size_t sf_arr_bytes(const sf_arr *arr);  /* pages and index */
 
 /* All calls below take `columns`: which batch columns are the arrangement's columns, in order (for
  * finds: the first key_count suffice), and hashes[i] = sf_batch_hash of the key columns of selected
@@ -57,12 +64,14 @@ void sf_arr_find(const sf_arr *arr, const sf_batch *batch, const uint32_t *colum
 SF_MUST_USE sf_status sf_arr_upsert(sf_arr *arr, const sf_batch *batch, const uint32_t *columns,
                                     sf_sel sel, const uint64_t *hashes, sf_ref *out, bool *created,
                                     sf_error *err);
-/* UNIQUE: put this row in place of the one its key has, or insert it. out may be NULL. */
+/* UNIQUE: put this row in place of the one its key has, or insert it. The accumulators stay. The row
+ * may get another ref (its texts no longer fit its page). out may be NULL. */
 SF_MUST_USE sf_status sf_arr_replace(sf_arr *arr, const sf_batch *batch, const uint32_t *columns,
                                      uint32_t row, uint64_t hash, sf_ref *out, sf_error *err);
 
-/* BAG: add weights (NULL = +1 each) to equal rows; a row whose weight becomes 0 leaves, a negative
- * weight may stand for a while. changed[i] (may be NULL) gets the row's new weight. */
+/* BAG: add weights[i] to the row equal to selected row i (NULL = +1 each); a row whose weight becomes 0
+ * leaves, a negative weight may stand for a while. new_weights[i] (may be NULL) gets the weight that
+ * row has after selected row i was added. Weights stay below 2^55. */
 SF_MUST_USE sf_status sf_arr_add(sf_arr *arr, const sf_batch *batch, const uint32_t *columns,
                                  sf_sel sel, const uint64_t *hashes, const int64_t *weights,
                                  int64_t *new_weights, sf_error *err);
@@ -70,6 +79,8 @@ SF_MUST_USE sf_status sf_arr_add(sf_arr *arr, const sf_batch *batch, const uint3
 sf_ref sf_arr_next(const sf_arr *arr, sf_ref ref);
 
 int64_t sf_arr_weight(const sf_arr *arr, sf_ref ref);
+/* Never fails: a page shared with a snapshot is copied even over the budget. When the machine has no
+ * memory for the copy, the row stays and every later upsert, replace, add and snapshot fails. */
 void sf_arr_remove(sf_arr *arr, sf_ref ref);
 
 /* The row's accumulator bytes. Writable form copies a page shared with a snapshot and marks it. */
@@ -79,7 +90,8 @@ SF_MUST_USE uint8_t *sf_arr_extra_mut(sf_arr *arr, sf_ref ref); /* NULL: out of 
 /* Column `column` of the given rows (0 refs give NULL), dense. Text is copied into one buffer. */
 SF_MUST_USE sf_column *sf_arr_gather(const sf_arr *arr, uint32_t column, const sf_ref *refs,
                                      uint32_t count);
-/* One lane without building a column. false: NULL. */
+/* One lane without building a column. false: NULL. Integers, Bool and times; of Double and F32 the
+ * bits. Texts are borrowed until the next call that takes arr. */
 bool sf_arr_lane_i64(const sf_arr *arr, sf_ref ref, uint32_t column, int64_t *out);
 bool sf_arr_lane_str(const sf_arr *arr, sf_ref ref, uint32_t column, sf_str *out);
 /* Does the stored row equal the batch row in these columns (GROUP BY equality)? */
@@ -99,8 +111,8 @@ void sf_snapshot_unref(sf_snapshot *snapshot);
 uint64_t sf_snapshot_rows(const sf_snapshot *snapshot);
 
 /* Rows in page and slot order after skipping `offset` live rows: a batch of up to limit rows
- * (<= SF_BATCH_ROWS_MAX) of the columns under `schema` (the arrangement's types), with weights. NULL
- * batch with SF_OK: no more. cursor (NULL allowed) starts zeroed and continues without skipping. */
+ * (<= SF_BATCH_ROWS_MAX; fewer when their texts are long) of the columns under `schema` (the
+ * arrangement's types), with weights. NULL batch with SF_OK: no more. cursor (NULL allowed) starts zeroed and continues without skipping. */
 typedef struct {
     uint32_t page, slot;
 } sf_snapshot_cursor;
@@ -110,15 +122,17 @@ SF_MUST_USE sf_status sf_snapshot_read(const sf_snapshot *snapshot, const sf_sch
 
 /* ---- checkpoints ------------------------------------------------------------------------- */
 
-/* Pages changed since the snapshot whose version was `since` (0 = all). visit may be slow: it runs
- * on the checkpoint's thread over the snapshot. bytes NULL: the page is gone. */
+/* Pages changed since the snapshot whose version was `since`; 0 = all there are; 1 = since loading.
+ * visit gets SF_PAGE_BYTES each time, may be slow and runs on the checkpoint's thread over the
+ * snapshot. bytes NULL: the page is gone. */
 uint64_t sf_snapshot_version(const sf_snapshot *snapshot); /* grows with every snapshot */
 SF_MUST_USE sf_status sf_snapshot_pages(const sf_snapshot *snapshot, uint64_t since,
                                         sf_status (*visit)(void *arg, uint32_t page_no,
                                                            const void *bytes, sf_error *err),
                                         void *arg, sf_error *err);
 /* Into a new, empty arrangement: give every page once, then finish (checks and rebuilds the index).
- * Bytes come from disk and are not trusted: SF_CORRUPT names the page. */
+ * Bytes come from disk and are not trusted: SF_CORRUPT names the page. After a failure the
+ * arrangement can only be freed. What accumulators mean, the operator must check itself. */
 SF_MUST_USE sf_status sf_arr_load_page(sf_arr *arr, uint32_t page_no, const void *bytes,
                                        sf_error *err);
 SF_MUST_USE sf_status sf_arr_load_finish(sf_arr *arr, sf_error *err);
@@ -126,7 +140,8 @@ SF_MUST_USE sf_status sf_arr_load_finish(sf_arr *arr, sf_error *err);
 /* ---- ordered index ----------------------------------------------------------------------- */
 
 /* Keeps refs of one arrangement ordered by its columns 0..column_count-1 as listed in `order`
- * (NULLs first, text by bytes, then by ref), rebuilt after loading. For MIN/MAX under retraction,
+ * (NULLs first, text by bytes; descending turns all of that round; then by ref), rebuilt after
+ * loading. A row may not change in these columns, nor be replaced, while its ref is in. For MIN/MAX under retraction,
  * LATEST BY over weighted inputs, top-N, percentiles. */
 typedef struct sf_order sf_order;
 typedef struct {
@@ -144,6 +159,9 @@ sf_ref sf_order_first(const sf_order *order, sf_ref like, uint32_t prefix_count)
 sf_ref sf_order_last(const sf_order *order, sf_ref like, uint32_t prefix_count);
 sf_ref sf_order_next(const sf_order *order, sf_ref ref); /* in order, any prefix; 0: end */
 sf_ref sf_order_prev(const sf_order *order, sf_ref ref);
+/* How many refs have that prefix, and the n-th of them (0 is the first; 0: there are fewer). */
+uint64_t sf_order_count(const sf_order *order, sf_ref like, uint32_t prefix_count);
+sf_ref sf_order_at(const sf_order *order, sf_ref like, uint32_t prefix_count, uint64_t n);
 SF_MUST_USE sf_status sf_order_rebuild(sf_order *order, sf_error *err); /* from sf_arr_scan */
 
 #endif
