@@ -124,8 +124,9 @@ enum { SF_KEY_SECRET_BYTES = 4 + 64 }; /* sfk_ and hexadecimal digits */
 /* The secret is shown once: only its hash is kept. */
 SF_MUST_USE sf_status sf_access_make_key(sf_access *access, sf_catalog *catalog,
                                          const sf_def *source, sf_str label,
-                                         char secret[SF_KEY_SECRET_BYTES + 1], char *key_id,
-                                         int64_t *created_at_ms, sf_error *err);
+                                         char secret[SF_KEY_SECRET_BYTES + 1],
+                                         char key_id[SF_ID_BYTES + 1], int64_t *created_at_ms,
+                                         sf_error *err);
 /* The source's key that this secret belongs to, and notes its use. SF_UNAUTHENTICATED. */
 SF_MUST_USE sf_status sf_access_check_key(sf_access *access, const sf_source_def *source,
                                           sf_str secret, const sf_key_record **out, sf_error *err);

@@ -2,6 +2,8 @@
 #include "store/store.h"
 #include "tests.h"
 
+#include <pthread.h>
+
 static const sf_field two_columns[] = {
     {.name = "sym", .type = SF_TYPE_UTF8},
     {.name = "n", .type = SF_TYPE_I64},
@@ -548,6 +550,68 @@ static void a_full_disk_changes_nothing(void)
     world_close(&w);
 }
 
+/* ---- many at once ---- */
+
+typedef struct {
+    world *w;
+    _Atomic bool done;
+    _Atomic int failures;
+} shared;
+
+static void *read_along(void *arg)
+{
+    shared *s = arg;
+    sf_buf json = {0};
+    sf_error err;
+    while (!atomic_load(&s->done)) {
+        const sf_def *def = NULL;
+        sf_def_list list;
+        /* Never half of a change. */
+        if (sf_catalog_find(s->w->catalog, SF_ENTITY_SOURCE, "", SF_STR("s"), &def, &err) !=
+                SF_OK ||
+            (int64_t)def->revision != sf_def_source(def)->idle_ms)
+            s->failures++;
+        sf_def_unref(def);
+        if (sf_catalog_list(s->w->catalog, SF_ENTITY_SOURCE, "", &list, &err) != SF_OK)
+            s->failures++;
+        sf_buf_clear(&json);
+        for (uint32_t i = 0; i < list.count; i++)
+            sf_catalog_put_json(s->w->catalog, list.items[i], &json);
+        sf_def_list_free(&list);
+    }
+    sf_buf_deinit(&json);
+    return NULL;
+}
+
+static void readers_see_whole_changes(void)
+{
+    world w = {0};
+    shared s = {.w = &w};
+    pthread_t readers[2];
+    REQUIRE(world_open(&w));
+    const sf_def *def = create(&w, SF_ENTITY_SOURCE, "{'name':'s','idleMs':1}");
+    REQUIRE(def);
+    for (int i = 0; i < 2; i++)
+        REQUIRE(pthread_create(&readers[i], NULL, read_along, &s) == 0);
+    for (int i = 2; i < 60; i++) {
+        char json[64];
+        snprintf(json, sizeof json, "{'name':'s','idleMs':%d}", i);
+        const sf_def *next = update(&w, def, json);
+        s.failures += next == NULL;
+        sf_def_unref(def);
+        def = next;
+        const sf_def *other = create(&w, SF_ENTITY_SOURCE, "{'name':'other'}");
+        s.failures += !other || sf_catalog_delete(w.catalog, other, 0, &w.err) != SF_OK;
+        sf_def_unref(other);
+    }
+    atomic_store(&s.done, true);
+    for (int i = 0; i < 2; i++)
+        pthread_join(readers[i], NULL);
+    CHECK_INT(s.failures, 0);
+    sf_def_unref(def);
+    world_close(&w);
+}
+
 int run_catalog_cases(void)
 {
     static const sf_case cases[] = {
@@ -567,6 +631,7 @@ int run_catalog_cases(void)
         SF_CASE(breaking_changes_have_reasons),
         SF_CASE(keys_of_ingest_sources),
         SF_CASE(a_full_disk_changes_nothing),
+        SF_CASE(readers_see_whole_changes),
     };
     return sf_run_cases("catalog", cases, SF_COUNT_OF(cases));
 }
