@@ -1,0 +1,350 @@
+/* Calls by name: overloads, implicit conversions, and what to tell when none fits. */
+#include "expr/kernel.h"
+
+#include "text/text.h"
+
+#include <math.h>
+
+/* The letter of argument i; 0 past the end. */
+static char letter_of(const char *args, uint32_t i)
+{
+    size_t len = strlen(args);
+    bool repeats = len && args[len - 1] == '*';
+    size_t fixed = repeats ? len - 1 : len;
+    if (i < fixed)
+        return args[i];
+    return repeats ? args[fixed - 1] : 0;
+}
+
+static bool takes_count(const char *args, uint32_t count)
+{
+    size_t len = strlen(args);
+    if (len && args[len - 1] == '*')
+        return count >= len - 1;
+    return count == len;
+}
+
+/* ---- comparable operands ---- */
+
+bool sf_type_comparable(sf_type a, sf_type b)
+{
+    bool a_time = a == SF_TYPE_TIMESTAMP, b_time = b == SF_TYPE_TIMESTAMP;
+    bool a_number = a == SF_TYPE_I64 || a == SF_TYPE_F64;
+    bool b_number = b == SF_TYPE_I64 || b == SF_TYPE_F64;
+    if ((a_time || a_number) && (b_time || b_number))
+        return true;
+    return a == b && (a == SF_TYPE_UTF8 || a == SF_TYPE_BOOL);
+}
+
+static bool is_text_literal(const sf_expr *expr)
+{
+    return expr->kind == SF_EXPR_LITERAL && expr->type == SF_TYPE_UTF8 && !expr->literal.is_null;
+}
+
+/* Text written where a time is compared is a time. */
+static sf_status time_literal(sf_arena *arena, const sf_expr *text, const sf_expr **out,
+                              sf_error *err)
+{
+    int64_t ms;
+    if (sf_parse_timestamp(text->literal.as.str, &ms) != SF_PARSE_OK) {
+        sf_fail_at(err, SF_INVALID, text->span, "'%.*s' is no time", (int)text->literal.as.str.len,
+                   text->literal.as.str.data);
+        sf_error_hint(err, "write it as '2024-05-01T12:00:00Z'");
+        return SF_INVALID;
+    }
+    SF_TRY(sf_expr_cast(arena, text, SF_TYPE_TIMESTAMP, text->span, out, err));
+    return SF_OK;
+}
+
+/* A numeric literal takes the other side's type where that changes no answer. */
+static sf_status number_literal(sf_arena *arena, const sf_expr *arg, sf_type other,
+                                const sf_expr **out, sf_error *err)
+{
+    *out = arg;
+    if (arg->kind != SF_EXPR_LITERAL || arg->literal.is_null || arg->type == other)
+        return SF_OK;
+    if (arg->type == SF_TYPE_I64 && other == SF_TYPE_F64) {
+        int64_t v = arg->literal.as.i64;
+        if (v >= -(1LL << 53) && v <= 1LL << 53)
+            return sf_expr_cast(arena, arg, SF_TYPE_F64, arg->span, out, err);
+    } else if (arg->type == SF_TYPE_F64 && (other == SF_TYPE_I64 || other == SF_TYPE_TIMESTAMP)) {
+        double v = arg->literal.as.f64;
+        if (v == floor(v) && fabs(v) <= (double)(1LL << 53))
+            return sf_expr_cast(arena, arg, SF_TYPE_I64, arg->span, out, err);
+    }
+    return SF_OK;
+}
+
+/* Makes the second comparable with the first, either of which may change. */
+static sf_status align_pair(sf_arena *arena, const sf_expr **a, const sf_expr **b, sf_error *err)
+{
+    if ((*a)->untyped || (*b)->untyped) {
+        sf_type type = (*a)->untyped ? (*b)->type : (*a)->type;
+        SF_TRY(sf_expr_convert(arena, *a, type, a, err));
+        return sf_expr_convert(arena, *b, type, b, err);
+    }
+    if ((*a)->type == SF_TYPE_TIMESTAMP && is_text_literal(*b))
+        return time_literal(arena, *b, b, err);
+    if ((*b)->type == SF_TYPE_TIMESTAMP && is_text_literal(*a))
+        return time_literal(arena, *a, a, err);
+    SF_TRY(number_literal(arena, *a, (*b)->type, a, err));
+    return number_literal(arena, *b, (*a)->type, b, err);
+}
+
+static sf_status cannot_compare(const sf_expr *a, const sf_expr *b, sf_span span, sf_error *err)
+{
+    sf_fail_at(err, SF_INVALID, span, "cannot compare %s with %s", sf_type_name(a->type),
+               sf_type_name(b->type));
+    bool json = a->type == SF_TYPE_JSON || b->type == SF_TYPE_JSON;
+    sf_error_hint(err, json ? "take the value out of Json: ->> gives text, TO_DOUBLE(... -> 'key') "
+                              "a number; only = NULL and <> NULL take Json"
+                            : "convert one side, with TO_DOUBLE, TO_STRING or TO_TIMESTAMP");
+    return SF_INVALID;
+}
+
+/* ---- matching ---- */
+
+enum { NO_FIT = 1000000 };
+
+/* How far the arguments are from an overload: 0 exact, NO_FIT impossible. Comparable operands are
+ * judged when they are aligned. */
+static uint32_t distance(const sf_function *function, const sf_expr *const *args, uint32_t count)
+{
+    uint32_t sum = 0;
+    sf_type common = SF_TYPE_COUNT;
+    for (uint32_t i = 0; i < count; i++) {
+        char letter = letter_of(function->args, i);
+        sf_type type;
+        if (letter == 'a' || letter == 'c' || args[i]->untyped)
+            continue;
+        if (letter == 'v') {
+            sum += args[i]->type != SF_TYPE_UTF8;
+        } else if (letter == 'u') {
+            if (common != SF_TYPE_COUNT && !sf_type_unify(common, args[i]->type, &common))
+                return NO_FIT;
+            if (common == SF_TYPE_COUNT)
+                common = args[i]->type;
+        } else {
+            if (!sf_type_of_letter(letter, &type) || !sf_expr_converts(args[i], type))
+                return NO_FIT;
+            sum += args[i]->type != type;
+        }
+    }
+    return sum;
+}
+
+static void put_types(sf_buf *buf, const sf_expr *const *args, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        sf_buf_puts(buf, i == 0 ? "" : i + 1 == count ? " and " : ", ");
+        sf_buf_puts(buf, args[i]->untyped ? "NULL" : sf_type_name(args[i]->type));
+    }
+}
+
+static sf_status wrong_types(sf_str name, const sf_function *first, const sf_expr *const *args,
+                             uint32_t count, sf_span span, sf_error *err)
+{
+    const sf_function_info *info = sf_function_documented(name);
+    sf_buf types = {0};
+    put_types(&types, args, count);
+    sf_fail_at(err, SF_INVALID, span, "%s cannot take %s", info ? info->name : first->name,
+               types.failed || !types.data ? "these types" : types.data);
+    sf_buf_deinit(&types);
+    bool json = false, text = false;
+    for (uint32_t i = 0; i < count; i++) {
+        json |= args[i]->type == SF_TYPE_JSON;
+        text |= args[i]->type == SF_TYPE_UTF8 && !args[i]->untyped;
+    }
+    bool path = first->name[0] == '-' && first->name[1] == '>';
+    if (path && !json)
+        sf_error_hint(err, "%s reads Json: declare the field as Json", first->name);
+    else if (path)
+        sf_error_hint(err, "the key is a text or a whole number");
+    else if (json)
+        sf_error_hint(err, "take the value out of Json: ->> gives text, TO_DOUBLE(... -> 'key') a "
+                           "number");
+    else if (info)
+        sf_error_hint(err, "write %s", info->signature);
+    else
+        sf_error_hint(err, text ? "convert text with TO_LONG or TO_DOUBLE"
+                                : "convert with TO_LONG, TO_DOUBLE or TO_STRING");
+    return SF_INVALID;
+}
+
+static sf_status wrong_count(sf_str name, const sf_function *first, uint32_t overloads,
+                             uint32_t count, sf_span span, sf_error *err)
+{
+    size_t least = SIZE_MAX, most = 0;
+    for (uint32_t i = 0; i < overloads; i++) {
+        size_t len = strlen(first[i].args);
+        bool repeats = len && first[i].args[len - 1] == '*';
+        size_t fixed = repeats ? len - 1 : len;
+        least = fixed < least ? fixed : least;
+        most = repeats ? SIZE_MAX : fixed > most ? fixed : most;
+    }
+    const sf_function_info *info = sf_function_documented(name);
+    const char *shown = info ? info->name : first->name;
+    if (most == SIZE_MAX)
+        sf_fail_at(err, SF_INVALID, span, "%s takes at least %zu argument%s, not %u", shown, least,
+                   least == 1 ? "" : "s", count);
+    else if (least == most)
+        sf_fail_at(err, SF_INVALID, span, "%s takes %zu argument%s, not %u", shown, least,
+                   least == 1 ? "" : "s", count);
+    else
+        sf_fail_at(err, SF_INVALID, span, "%s takes %zu to %zu arguments, not %u", shown, least,
+                   most, count);
+    if (info)
+        sf_error_hint(err, "write %s", info->signature);
+    return SF_INVALID;
+}
+
+static sf_status unknown_function(sf_str name, sf_span span, sf_error *err)
+{
+    sf_fail_at(err, SF_NOT_FOUND, span, "function \"%.*s\" does not exist",
+               name.len > 64 ? 64 : (int)name.len, name.data);
+    const char *near = sf_function_nearest(name);
+    if (near)
+        sf_error_hint(err, "did you mean %s?", near);
+    else
+        sf_error_hint(err, "the reference lists the functions there are");
+    return SF_NOT_FOUND;
+}
+
+/* ---- building ---- */
+
+static sf_status convert_args(sf_arena *arena, const sf_function *function, const sf_expr **args,
+                              uint32_t count, sf_span span, sf_type *unified, sf_error *err)
+{
+    sf_type common = SF_TYPE_COUNT;
+    for (uint32_t i = 0; i < count; i++) {
+        if (letter_of(function->args, i) != 'u' || args[i]->untyped)
+            continue;
+        if (common == SF_TYPE_COUNT)
+            common = args[i]->type;
+        else
+            sf_type_unify(common, args[i]->type, &common);
+    }
+    if (common == SF_TYPE_COUNT)
+        common = SF_TYPE_UTF8;
+    for (uint32_t i = 0; i < count; i++) {
+        char letter = letter_of(function->args, i);
+        sf_type type;
+        if (letter == 'u')
+            SF_TRY(sf_expr_convert(arena, args[i], common, &args[i], err));
+        else if (letter == 'v')
+            SF_TRY(sf_expr_cast(arena, args[i], SF_TYPE_UTF8, args[i]->span, &args[i], err));
+        else if (letter == 'c' && i > 0) {
+            SF_TRY(align_pair(arena, &args[0], &args[i], err));
+            bool null = (args[0]->kind == SF_EXPR_LITERAL && args[0]->literal.is_null) ||
+                        (args[i]->kind == SF_EXPR_LITERAL && args[i]->literal.is_null);
+            if (!null && !sf_type_comparable(args[0]->type, args[i]->type))
+                return cannot_compare(args[0], args[i], span, err);
+        } else if (sf_type_of_letter(letter, &type))
+            SF_TRY(sf_expr_convert(arena, args[i], type, &args[i], err));
+    }
+    *unified = common;
+    return SF_OK;
+}
+
+static sf_status call_overload(sf_arena *arena, const sf_function *function,
+                               const sf_expr *const *args, uint32_t count, sf_span span,
+                               const sf_expr **out, sf_error *err)
+{
+    const sf_expr **converted = SF_ARENA_ARRAY(arena, const sf_expr *, count + 1u);
+    if (!converted)
+        return sf_fail_memory(err);
+    for (uint32_t i = 0; i < count; i++)
+        converted[i] = args[i];
+    sf_type type = SF_TYPE_UTF8, unified;
+    SF_TRY(convert_args(arena, function, converted, count, span, &unified, err));
+    if (function->result == 'u')
+        type = unified;
+    else if (function->result == 'a')
+        type = converted[0]->type;
+    else
+        sf_type_of_letter(function->result, &type);
+    return sf_expr_make_call(arena, function, converted, count, type, span, out, err);
+}
+
+/* x BETWEEN a AND b over a plain column is two comparisons, which filters know well. */
+static sf_status call_between(sf_arena *arena, const sf_expr *const *args, sf_span span,
+                              const sf_expr **out, sf_error *err)
+{
+    const sf_expr *both[2], *low[2] = {args[0], args[1]}, *high[2] = {args[0], args[2]};
+    SF_TRY(sf_expr_call(arena, SF_STR(">="), low, 2, span, &both[0], err));
+    SF_TRY(sf_expr_call(arena, SF_STR("<="), high, 2, span, &both[1], err));
+    return sf_expr_logic(arena, SF_EXPR_AND, both, 2, span, out, err);
+}
+
+static const struct {
+    const char *name;
+    sf_type type;
+} conversions[] = {
+    {"TO_LONG", SF_TYPE_I64},    {"TO_DOUBLE", SF_TYPE_F64},          {"TO_BOOL", SF_TYPE_BOOL},
+    {"TO_STRING", SF_TYPE_UTF8}, {"TO_TIMESTAMP", SF_TYPE_TIMESTAMP},
+};
+
+/* Names that become other nodes than a call. *done: handled, status in the return value. */
+static sf_status call_special(sf_arena *arena, sf_str name, const sf_expr *const *args,
+                              uint32_t count, sf_span span, bool *done, const sf_expr **out,
+                              sf_error *err)
+{
+    *done = true;
+    for (size_t i = 0; i < SF_COUNT_OF(conversions); i++) {
+        if (!sf_str_eq_nocase(name, sf_str_of(conversions[i].name)))
+            continue;
+        static const sf_function one[] = {{"", "a", 'a', 0, NULL}};
+        if (count != 1)
+            return wrong_count(name, one, 1, count, span, err);
+        return sf_expr_cast(arena, args[0], conversions[i].type, span, out, err);
+    }
+    if (sf_str_eq_nocase(name, SF_STR("IF"))) {
+        static const sf_function three[] = {{"", "aaa", 'a', 0, NULL}};
+        if (count != 3)
+            return wrong_count(name, three, 1, count, span, err);
+        return sf_expr_case(arena, args, count, span, out, err);
+    }
+    if (sf_str_eq_nocase(name, SF_STR("COALESCE"))) {
+        static const sf_function some[] = {{"", "a*", 'a', 0, NULL}};
+        if (count == 0)
+            return wrong_count(name, some, 1, count, span, err);
+        return sf_expr_coalesce(arena, args, count, span, out, err);
+    }
+    bool is_and = sf_str_eq_nocase(name, SF_STR("AND"));
+    if ((is_and || sf_str_eq_nocase(name, SF_STR("OR"))) && count > 0)
+        return sf_expr_logic(arena, is_and ? SF_EXPR_AND : SF_EXPR_OR, args, count, span, out, err);
+    if (sf_str_eq_nocase(name, SF_STR("between")) && count == 3 &&
+        (args[0]->kind == SF_EXPR_COLUMN || args[0]->kind == SF_EXPR_LITERAL))
+        return call_between(arena, args, span, out, err);
+    *done = false;
+    return SF_OK;
+}
+
+sf_status sf_expr_call(sf_arena *arena, sf_str name, const sf_expr *const *args, uint32_t arg_count,
+                       sf_span span, const sf_expr **out, sf_error *err)
+{
+    bool done;
+    sf_status status = call_special(arena, name, args, arg_count, span, &done, out, err);
+    if (done)
+        return status;
+    const sf_function *first = NULL, *best = NULL;
+    uint32_t overloads = sf_function_overloads(name, &first), best_distance = NO_FIT;
+    if (overloads == 0)
+        return unknown_function(name, span, err);
+    bool count_fits = false;
+    for (uint32_t i = 0; i < overloads; i++) {
+        if (!takes_count(first[i].args, arg_count))
+            continue;
+        count_fits = true;
+        uint32_t d = distance(&first[i], args, arg_count);
+        if (d < best_distance) {
+            best = &first[i];
+            best_distance = d;
+        }
+    }
+    if (!count_fits)
+        return wrong_count(name, first, overloads, arg_count, span, err);
+    if (!best)
+        return wrong_types(name, first, args, arg_count, span, err);
+    return call_overload(arena, best, args, arg_count, span, out, err);
+}
