@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -189,9 +188,12 @@ static sf_status system_size(void *self, sf_file *file, uint64_t *out, sf_error 
 static sf_status system_lock(void *self, sf_file *file, sf_error *err)
 {
     SF_UNUSED(self);
-    if (flock(file->fd, LOCK_EX | LOCK_NB) == 0)
+    /* A record lock over the whole file, so that programs which lock parts of it, as SQLite's do,
+     * meet it too. It belongs to the open file, not to the process. */
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(file->fd, F_OFD_SETLK, &whole) == 0)
         return SF_OK;
-    if (errno == EWOULDBLOCK) {
+    if (errno == EAGAIN || errno == EACCES) {
         sf_fail(err, SF_CONFLICT, "\"%s\" is in use by another process", file->path);
         sf_error_hint(err, "stop the other process or choose another data directory");
         return SF_CONFLICT;

@@ -76,7 +76,8 @@ static sf_status set_up(sf_db *db, const sf_db_options *options, sf_error *err)
                   "PRAGMA locking_mode=EXCLUSIVE; PRAGMA trusted_schema=OFF;"
                   "PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY; PRAGMA page_size=%u;"
                   "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
-                  "PRAGMA wal_autocheckpoint=1000; PRAGMA foreign_keys=ON;",
+                  "PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=67108864;"
+                  "PRAGMA foreign_keys=ON;",
                   options->page_bytes);
     sf_status status = sql.failed ? sf_fail_memory(err) : sf_db_exec(db, sql.data, err);
     sf_buf_deinit(&sql);

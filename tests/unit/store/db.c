@@ -1,6 +1,8 @@
 /* Databases: formats, statements, what the disk's failures become, commits across crashes. */
 #include "tests.h"
 
+#include <sqlite3.h>
+
 static const char *const first_format[] = {
     "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT) STRICT",
 };
@@ -132,6 +134,28 @@ static void a_file_has_one_owner(void)
     sf_db_close(db);
     REQUIRE_OK(sf_db_open(&s.disk, path.data, &options, &second, &err), err);
     sf_db_close(second);
+    sf_buf_deinit(&path);
+    scratch_remove(&s);
+}
+
+/* A tool that looks into a live database would take its log away when it leaves. */
+static void other_programs_are_kept_out(void)
+{
+    scratch s = scratch_make();
+    sf_buf path = scratch_path(&s, "a.db");
+    sf_db_options options = options_of(first_format, 1);
+    sf_db *db = NULL;
+    sqlite3 *tool = NULL;
+    sf_error err;
+    REQUIRE_OK(sf_db_open(&s.disk, path.data, &options, &db, &err), err);
+    CHECK_INT(sqlite3_open(path.data, &tool), SQLITE_OK);
+    CHECK_INT(sqlite3_exec(tool, "SELECT COUNT(*) FROM t", NULL, NULL, NULL), SQLITE_BUSY);
+    sqlite3_close(tool);
+    REQUIRE_OK(sf_db_exec(db, "INSERT INTO t VALUES (1, 'x')", &err), err);
+    sf_db_close(db);
+    CHECK_INT(sqlite3_open(path.data, &tool), SQLITE_OK);
+    CHECK_INT(sqlite3_exec(tool, "SELECT COUNT(*) FROM t", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(tool);
     sf_buf_deinit(&path);
     scratch_remove(&s);
 }
@@ -270,6 +294,7 @@ int run_db_cases(void)
         SF_CASE(formats_are_upgraded_and_guarded),
         SF_CASE(a_failed_upgrade_changes_nothing),
         SF_CASE(a_file_has_one_owner),
+        SF_CASE(other_programs_are_kept_out),
         SF_CASE(other_files_are_refused_and_kept),
         SF_CASE(damage_is_found),
         SF_CASE(commits_survive_every_crash),
