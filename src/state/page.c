@@ -409,6 +409,8 @@ void sf_arr_unplace(sf_arr *arr, sf_ref ref)
     uint32_t page_no = ref_page(ref), slot = ref_slot(ref);
     uint8_t *base = arr->pages.base[page_no];
     page_head *head = head_of(base);
+    uint8_t *row = row_in(arr->layout, base, slot);
+    row[0] = 0; /* a log may still name it, even when its page is emptied */
     arr->rows--;
     if (--head->live == 0) {
         if (page_no == arr->open_page) {
@@ -418,8 +420,6 @@ void sf_arr_unplace(sf_arr *arr, sf_ref ref)
         sf_arr_drop_page(arr, page_no);
         return;
     }
-    uint8_t *row = row_in(arr->layout, base, slot);
-    row[0] = 0;
     memcpy(row + 2, &head->free_slot, sizeof head->free_slot);
     head->free_slot = (uint16_t)(slot + 1);
     sf_arr_note_hole(arr, page_no);
