@@ -32,7 +32,7 @@ static sf_status new_node(sf_arena *arena, sf_expr_kind kind, sf_type type, sf_s
 sf_status sf_expr_column(sf_arena *arena, uint32_t column, sf_type type, sf_span span,
                          const sf_expr **out, sf_error *err)
 {
-    sf_expr *node;
+    sf_expr *node = NULL;
     SF_TRY(new_node(arena, SF_EXPR_COLUMN, type, span, NULL, 0, &node, err));
     node->column = column;
     *out = node;
@@ -42,7 +42,7 @@ sf_status sf_expr_column(sf_arena *arena, uint32_t column, sf_type type, sf_span
 static sf_status make_literal(sf_arena *arena, sf_type type, const sf_literal *value, sf_span span,
                               sf_expr **out, sf_error *err)
 {
-    sf_expr *node;
+    sf_expr *node = NULL;
     SF_TRY(new_node(arena, SF_EXPR_LITERAL, type, span, NULL, 0, &node, err));
     node->literal = *value;
     if (sf_type_is_view(type)) {
@@ -61,7 +61,7 @@ static sf_status make_literal(sf_arena *arena, sf_type type, const sf_literal *v
 sf_status sf_expr_literal(sf_arena *arena, sf_type type, const sf_literal *value, sf_span span,
                           const sf_expr **out, sf_error *err)
 {
-    sf_expr *node;
+    sf_expr *node = NULL;
     SF_TRY(make_literal(arena, type, value, span, &node, err));
     node->untyped = value->is_null;
     *out = node;
@@ -71,7 +71,7 @@ sf_status sf_expr_literal(sf_arena *arena, sf_type type, const sf_literal *value
 static sf_status null_of(sf_arena *arena, sf_type type, sf_span span, const sf_expr **out,
                          sf_error *err)
 {
-    sf_expr *node;
+    sf_expr *node = NULL;
     SF_TRY(make_literal(arena, type, &(sf_literal){.is_null = true}, span, &node, err));
     *out = node;
     return SF_OK;
@@ -134,7 +134,7 @@ static sf_status fold(sf_arena *arena, const sf_expr *expr, const sf_expr **out,
     for (size_t i = 0; i < SF_EVAL_ERROR_COUNT; i++)
         failed += eval.error_counts[i];
     if (status == SF_OK && !failed) {
-        sf_expr *literal;
+        sf_expr *literal = NULL;
         sf_literal value = lane_literal(column);
         status = make_literal(arena, expr->type, &value, expr->span, &literal, err);
         if (status == SF_OK)
@@ -154,7 +154,7 @@ sf_status sf_expr_make_call(sf_arena *arena, const sf_function *function,
             if (is_null_literal(args[i]))
                 return null_of(arena, type, span, out, err);
     }
-    sf_expr *node;
+    sf_expr *node = NULL;
     SF_TRY(new_node(arena, SF_EXPR_CALL, type, span, args, arg_count, &node, err));
     node->function = function;
     return fold(arena, node, out, err);
@@ -268,7 +268,7 @@ sf_status sf_expr_logic(sf_arena *arena, sf_expr_kind and_or, const sf_expr *con
     }
     if (count == 0) {
         sf_literal value = {.as.boolean = !decider};
-        sf_expr *node;
+        sf_expr *node = NULL;
         SF_TRY(make_literal(arena, SF_TYPE_BOOL, &value, span, &node, err));
         *out = node;
         return SF_OK;
@@ -277,7 +277,7 @@ sf_status sf_expr_logic(sf_arena *arena, sf_expr_kind and_or, const sf_expr *con
         *out = kept[0];
         return SF_OK;
     }
-    sf_expr *node;
+    sf_expr *node = NULL;
     SF_TRY(new_node(arena, and_or, SF_TYPE_BOOL, span, kept, count, &node, err));
     return fold(arena, node, out, err);
 }
@@ -359,7 +359,7 @@ sf_status sf_expr_case(sf_arena *arena, const sf_expr *const *args, uint32_t arg
         *out = kept[0];
         return SF_OK;
     }
-    sf_expr *node;
+    sf_expr *node = NULL;
     SF_TRY(new_node(arena, SF_EXPR_CASE, type, span, kept, count, &node, err));
     return fold(arena, node, out, err);
 }
@@ -391,7 +391,7 @@ sf_status sf_expr_coalesce(sf_arena *arena, const sf_expr *const *args, uint32_t
         *out = kept[0];
         return SF_OK;
     }
-    sf_expr *node;
+    sf_expr *node = NULL;
     SF_TRY(new_node(arena, SF_EXPR_COALESCE, type, span, kept, count, &node, err));
     return fold(arena, node, out, err);
 }

@@ -34,6 +34,13 @@ static sf_status keep_rows(sf_feed *feed, uint64_t *first, uint64_t *lsn, sf_err
         sf_str place =
             i + 1 == count ? sf_buf_str(&feed->poll.position) : sf_buf_str(&feed->position);
         status = sf_feed_append(feed, feed->poll.batches.data[i], place, lsn, err);
+        if (status != SF_OVERLOADED)
+            continue;
+        pthread_mutex_unlock(&feed->lock); /* the journal's buffer is full */
+        status = sf_journal_sync(feed->journal, err);
+        pthread_mutex_lock(&feed->lock);
+        if (status == SF_OK)
+            status = sf_feed_append(feed, feed->poll.batches.data[i], place, lsn, err);
     }
     feed->stats.last_run_ms = sf_runtime_wall_ms(feed->runtime);
     feed->stats.ran = true;
