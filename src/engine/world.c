@@ -82,6 +82,8 @@ static void log_trim(sf_engine *engine, world_source *source)
     while (gone < source->entries.len &&
            source->entries.data[gone].position + source->entries.data[gone].count <= least)
         sf_batch_unref(source->entries.data[gone++].batch);
+    if (gone == 0)
+        return;
     source->entries.len -= gone;
     memmove(source->entries.data, source->entries.data + gone,
             source->entries.len * sizeof *source->entries.data);

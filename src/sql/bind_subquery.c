@@ -1,0 +1,373 @@
+/* bind_subquery.c: IN, EXISTS and scalar subqueries become joins.
+ *
+ * Membership is a semi or anti join, so duplicates of the subquery never multiply rows. A scalar
+ * subquery is one aggregate: a single row joined to every row, or, when it is correlated, one row
+ * for each value it is correlated by. */
+#include "sql/bind.h"
+
+static sf_status check_windowed(sf_sqlb *b, bool windowed, sf_span span)
+{
+    if (b->kind != SF_PLAN_PIPELINE)
+        return SF_OK;
+    if (!windowed)
+        return sf_sqlb_fail(b, SF_INVALID, span,
+                            "give the subquery a WINDOW, or make the query a table",
+                            "in a pipeline a subquery must be windowed: what it gives must end");
+    return sf_sqlb_not_yet(b, span, "a subquery in a pipeline", "make the query a table");
+}
+
+/* Refuses what no subquery may have; *select: its only SELECT, NULL when it is more than that. */
+static sf_status check_subquery(sf_sqlb *b, const sf_sql_query *query, const sf_sql_select **select)
+{
+    const sf_sql_body *body = query->body;
+    if (body->kind == SF_BODY_SET)
+        return sf_sqlb_fail(b, SF_INVALID, body->set.op_span,
+                            "put it in FROM: (SELECT ... FROM (... UNION ...) alias)",
+                            "%s cannot stand directly in a subquery of an expression",
+                            sf_sql_set_text(body->set.op));
+    bool plain = body->kind == SF_BODY_SELECT && !query->with_count && !query->order.count &&
+                 !query->has_limit && !query->has_offset;
+    *select = plain ? body->select : NULL;
+    return SF_OK;
+}
+
+static bool is_plain(const sf_sql_select *select)
+{
+    return select && !sf_sqlb_is_grouped(select) && !select->distinct && !select->latest.count &&
+           select->from;
+}
+
+/* Every column that a correlated condition reads belongs to one of the two queries. */
+static sf_status check_reach(sf_sqlb *b, const sf_sqlb_scope *scope, const sf_sqlb_tree *inner,
+                             const sf_sqlb_conds *conds)
+{
+    sf_sqlb_set both = sf_sqlb_set_join(&scope->tree->inputs, &inner->inputs);
+    for (size_t i = 0; i < conds->count; i++) {
+        if (!sf_sqlb_set_within(&conds->items[i].inputs, &both))
+            return sf_sqlb_fail(b, SF_INVALID, conds->items[i].expr->span,
+                                "name the value in the query between, or write a JOIN",
+                                "a subquery reads a column of a query further out than the next");
+    }
+    return SF_OK;
+}
+
+/* ---- membership ---- */
+
+typedef struct {
+    sf_sqlb_tree *tree;
+    const sf_expr **values; /* what IN compares with */
+    size_t count;
+    sf_sqlb_conds correlated;
+} inner_side;
+
+/* The values of a plain subquery, over its inputs' columns. */
+static sf_status plain_values(sf_sqlb *b, sf_sqlb_scope *inner, const sf_sql_select *select,
+                              bool exists, inner_side *out)
+{
+    inner->place = "SELECT";
+    inner->no_subqueries = true;
+    for (size_t i = 0; i < select->item_count; i++) {
+        const sf_sql_expr *ast = select->items[i].expr;
+        const sf_expr *value;
+        if (ast->kind != SF_EX_STAR) {
+            SF_TRY(sf_sqlb_expr(b, inner, ast, &value));
+            SQLB_PUSH(b, out->values, out->count, value);
+            continue;
+        }
+        for (size_t n = 0; n < inner->input_count && !exists; n++) {
+            const sf_sqlb_input *input = &b->inputs.data[inner->inputs[n]];
+            if (ast->star.text.len && !sf_str_eq(ast->star.text, input->alias))
+                continue;
+            for (uint32_t c = 0; c < input->rel.count; c++) {
+                SF_TRY(sf_sqlb_vcol_expr(b, input->first + c, ast->span, &value));
+                SQLB_PUSH(b, out->values, out->count, value);
+                input = &b->inputs.data[inner->inputs[n]];
+            }
+        }
+    }
+    return SF_OK;
+}
+
+static bool all_windowed(const sf_sqlb *b, const sf_sqlb_scope *scope)
+{
+    for (size_t i = 0; i < scope->input_count; i++) {
+        if (!b->inputs.data[scope->inputs[i]].rel.windowed)
+            return false;
+    }
+    return scope->input_count > 0;
+}
+
+static sf_status plain_side(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_select *select,
+                            bool exists, inner_side *out)
+{
+    sf_sqlb_scope inner = {.outer = scope, .outer_use = SF_OUTER_CORRELATED};
+    SF_TRY(sf_sqlb_from(b, &inner, select, &out->correlated));
+    SF_TRY(check_windowed(b, all_windowed(b, &inner), select->span));
+    SF_TRY(plain_values(b, &inner, select, exists, out));
+    out->tree = inner.tree;
+    return SF_OK;
+}
+
+/* Grouped, windowed and nested subqueries are relations of their own. */
+static sf_status derived_side(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
+                              inner_side *out)
+{
+    sf_sqlb_rel rel;
+    uint32_t number;
+    SF_TRY(sf_sqlb_query(b, ast->query, scope, SF_OUTER_CORRELATED, false, &rel));
+    SF_TRY(check_windowed(b, rel.windowed, ast->query->span));
+    SF_TRY(sf_sqlb_hidden_input(b, &rel, ast->query->span, &number, &out->tree));
+    for (uint32_t i = 0; i + rel.window_columns < rel.count && ast->kind != SF_EX_EXISTS; i++) {
+        const sf_expr *value;
+        SF_TRY(sf_sqlb_vcol_expr(b, b->inputs.data[number].first + i, ast->span, &value));
+        SQLB_PUSH(b, out->values, out->count, value);
+    }
+    return SF_OK;
+}
+
+static sf_status equality(sf_sqlb *b, const sf_expr *left, const sf_expr *right, sf_span span,
+                          sf_sqlb_cond *out)
+{
+    const sf_expr *sides[2] = {left, right};
+    *out = (sf_sqlb_cond){.left = left, .right = right};
+    SF_TRY(sf_expr_call(b->arena, SF_STR("="), sides, 2, span, &out->expr, b->err));
+    sf_sqlb_inputs_of(b, out->expr, &out->inputs);
+    return SF_OK;
+}
+
+/* NULLs of NOT IN's subquery are ignored: they leave before the join. */
+static sf_status drop_nulls(sf_sqlb *b, const inner_side *side, sf_span span)
+{
+    sf_sqlb_cond cond = {0};
+    SF_TRY(sf_expr_call(b->arena, SF_STR("is not null"), &side->values[0], 1, span, &cond.expr,
+                        b->err));
+    sf_sqlb_inputs_of(b, cond.expr, &cond.inputs);
+    return sf_sqlb_push(b, side->tree, &cond);
+}
+
+static sf_status compare_values(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
+                                const inner_side *side, sf_sqlb_conds *out)
+{
+    const sf_sql_expr *subject = ast->args.items[0];
+    bool row = subject->kind == SF_EX_ROW;
+    size_t count = row ? subject->args.count : 1;
+    if (count != side->count)
+        return sf_sqlb_fail(b, SF_INVALID, ast->query->span,
+                            row ? "select as many columns as the row has values"
+                                : "select the one column to compare with",
+                            "the subquery of IN gives %zu columns, not %zu", side->count, count);
+    scope->place = "IN";
+    for (size_t i = 0; i < count; i++) {
+        const sf_expr *value;
+        sf_sqlb_cond cond;
+        SF_TRY(sf_sqlb_expr(b, scope, row ? subject->args.items[i] : subject, &value));
+        SF_TRY(equality(b, value, side->values[i], ast->op_span, &cond));
+        SQLB_PUSH(b, out->items, out->count, cond);
+    }
+    scope->place = "WHERE";
+    return SF_OK;
+}
+
+static sf_status membership_kind(sf_sqlb *b, const sf_sql_expr *ast, bool negated,
+                                 sf_join_kind *out)
+{
+    negated ^= ast->negated;
+    if (ast->kind == SF_EX_QUANTIFIED) {
+        bool in = ast->op == SF_OP_EQUAL && ast->any;
+        bool not_in = ast->op == SF_OP_NOT_EQUAL && !ast->any;
+        if (!in && !not_in)
+            return sf_sqlb_not_yet(b, ast->op_span, "this comparison with ANY or ALL",
+                                   "compare with (SELECT MIN(...) ...) or (SELECT MAX(...) ...)");
+        negated ^= not_in;
+    }
+    *out = !negated ? SF_JOIN_SEMI : ast->kind == SF_EX_EXISTS ? SF_JOIN_ANTI : SF_JOIN_NOT_IN;
+    return SF_OK;
+}
+
+sf_status sf_sqlb_membership(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast, bool negated)
+{
+    const sf_sql_select *select;
+    inner_side side = {0};
+    sf_join_kind kind;
+    sf_sqlb_conds on = {0};
+    sf_sqlb_tree *join;
+    bool exists = ast->kind == SF_EX_EXISTS;
+    SF_TRY(membership_kind(b, ast, negated, &kind));
+    SF_TRY(check_subquery(b, ast->query, &select));
+    if (is_plain(select))
+        SF_TRY(plain_side(b, scope, select, exists, &side));
+    else
+        SF_TRY(derived_side(b, scope, ast, &side));
+    if (!exists)
+        SF_TRY(compare_values(b, scope, ast, &side, &on));
+    if (kind == SF_JOIN_NOT_IN) {
+        if (side.correlated.count || on.count > 1)
+            return sf_sqlb_not_yet(b, ast->op_span, "NOT IN on several columns or correlated",
+                                   "write NOT EXISTS (SELECT 1 ... WHERE ...)");
+        SF_TRY(drop_nulls(b, &side, ast->op_span));
+    }
+    SF_TRY(check_reach(b, scope, side.tree, &side.correlated));
+    for (size_t i = 0; i < side.correlated.count; i++)
+        SQLB_PUSH(b, on.items, on.count, side.correlated.items[i]);
+    SF_TRY(sf_sqlb_join_tree(b, scope->tree, side.tree, kind, &join));
+    join->on = on;
+    scope->tree = join;
+    return SF_OK;
+}
+
+/* ---- scalar subqueries ---- */
+
+static sf_status check_scalar(sf_sqlb *b, const sf_sqlb_scope *scope, const sf_sql_expr *ast,
+                              const sf_sql_select **select)
+{
+    static const char one[] = "select one aggregate, such as MAX(x), without GROUP BY";
+    if (scope->no_subqueries || !scope->tree)
+        return sf_sqlb_not_yet(b, ast->span, "a subquery in this clause",
+                               "name its value in FROM, with CROSS JOIN (SELECT ...) alias");
+    if (scope->group && !scope->in_aggregate)
+        return sf_sqlb_fail(b, SF_INVALID, ast->span,
+                            "put it inside an aggregate, as MAX((SELECT ...)), or join it in FROM",
+                            "in a grouped query a subquery must stand inside an aggregate");
+    SF_TRY(check_subquery(b, ast->query, select));
+    if (!*select)
+        return sf_sqlb_fail(b, SF_INVALID, ast->span, one,
+                            "a subquery used as a value is one plain SELECT");
+    if ((*select)->item_count != 1)
+        return sf_sqlb_fail(b, SF_INVALID, (*select)->items[1].expr->span, one,
+                            "a subquery used as a value gives one column, not %zu",
+                            (*select)->item_count);
+    bool windowed = (*select)->window.span.length > 0;
+    if (windowed && b->kind == SF_PLAN_PIPELINE)
+        return check_windowed(b, true, ast->span);
+    if (!sf_sqlb_has_aggregate((*select)->items[0].expr) || (*select)->group_span.length ||
+        (*select)->having || (*select)->distinct || (*select)->latest.count || windowed)
+        return sf_sqlb_fail(b, SF_INVALID, ast->span, one,
+                            "a subquery used as a value may give more than one row or none");
+    return SF_OK;
+}
+
+/* A copy of an expression with other expressions for its columns. */
+static sf_status substitute(sf_sqlb *b, const sf_expr *expr, const sf_expr *const *by_column,
+                            const sf_expr **out)
+{
+    if (expr->kind == SF_EXPR_COLUMN) {
+        *out = by_column[expr->column];
+        return SF_OK;
+    }
+    sf_expr *copy = SF_ARENA_NEW(b->arena, sf_expr);
+    const sf_expr **args = SF_ARENA_ARRAY(b->arena, const sf_expr *, expr->arg_count + 1u);
+    if (!copy || !args)
+        return sf_fail_memory(b->err);
+    *copy = *expr;
+    copy->args = args;
+    for (uint32_t i = 0; i < expr->arg_count; i++) {
+        SF_TRY(substitute(b, expr->args[i], by_column, &args[i]));
+        if (args[i]->depth >= copy->depth)
+            copy->depth = (uint16_t)(args[i]->depth + 1);
+    }
+    *out = copy;
+    return SF_OK;
+}
+
+/* The grouped row as an input of the outer query: its keys and aggregates are the columns. */
+static sf_status grouped_input(sf_sqlb *b, const sf_sqlb_scope *inner, const sf_sqlb_group *group,
+                               sf_span span, uint32_t *number, sf_sqlb_tree **out)
+{
+    sf_sqlb_rel rel = {.count = (uint32_t)(group->key_count + group->agg_count)};
+    const uint32_t *map;
+    SF_TRY(sf_sqlb_group_node(b, inner, group, NULL, false, &rel.node, &map));
+    rel.columns = SF_ARENA_ARRAY(b->scratch, sf_sqlb_column, rel.count);
+    if (!rel.columns)
+        return sf_fail_memory(b->err);
+    const sf_schema *schema = sf_plan_at(b->plan, rel.node)->schema;
+    for (uint32_t i = 0; i < rel.count; i++)
+        rel.columns[i] = (sf_sqlb_column){schema->fields[i].name, schema->fields[i].type};
+    return sf_sqlb_hidden_input(b, &rel, span, number, out);
+}
+
+/* What the subquery's value is over the joined columns. A key without rows has no row to join:
+ * its counts are 0, its other aggregates NULL. */
+static sf_status value_over(sf_sqlb *b, const sf_sqlb_group *group, const sf_expr *value,
+                            uint32_t number, const sf_expr **out)
+{
+    uint32_t keys = (uint32_t)group->key_count, aggs = (uint32_t)group->agg_count;
+    const sf_expr **by_column = SF_ARENA_ARRAY(b->scratch, const sf_expr *, keys + aggs + 2u);
+    if (!by_column)
+        return sf_fail_memory(b->err);
+    for (uint32_t i = 0; i < aggs; i++) {
+        const sf_sqlb_agg *agg = &group->aggs[i];
+        const sf_expr **column = &by_column[sf_sqlb_group_column(group, i)];
+        SF_TRY(
+            sf_sqlb_vcol_expr(b, b->inputs.data[number].first + keys + i, agg->call.span, column));
+        if (!keys || !sf_str_eq_nocase(agg->ast->call->name.text, SF_STR("COUNT")))
+            continue;
+        const sf_expr *args[2] = {*column, NULL};
+        sf_literal zero = {0};
+        SF_TRY(sf_expr_literal(b->arena, SF_TYPE_I64, &zero, agg->call.span, &args[1], b->err));
+        SF_TRY(sf_expr_coalesce(b->arena, args, 2, agg->call.span, column, b->err));
+    }
+    return substitute(b, value, by_column, out);
+}
+
+/* Correlation by equality: the inner sides are the keys, the outer sides meet them. */
+static sf_status correlation_keys(sf_sqlb *b, const sf_sqlb_scope *scope,
+                                  const sf_sqlb_scope *inner, const sf_sqlb_conds *conds,
+                                  sf_sqlb_group *group, const sf_expr ***outer)
+{
+    SF_TRY(check_reach(b, scope, inner->tree, conds));
+    *outer = SF_ARENA_ARRAY(b->scratch, const sf_expr *, conds->count + 1);
+    if (!*outer)
+        return sf_fail_memory(b->err);
+    for (size_t i = 0; i < conds->count; i++) {
+        const sf_sqlb_cond *cond = &conds->items[i];
+        sf_sqlb_set sides[2] = {0};
+        for (int k = 0; k < 2 && cond->left; k++)
+            sf_sqlb_inputs_of(b, k ? cond->right : cond->left, &sides[k]);
+        bool inner_left = sf_sqlb_set_within(&sides[0], &inner->tree->inputs);
+        const sf_sqlb_set *in = inner_left ? &sides[0] : &sides[1];
+        const sf_sqlb_set *out = inner_left ? &sides[1] : &sides[0];
+        if (!cond->left || sf_sqlb_set_empty(in) || sf_sqlb_set_empty(out) ||
+            !sf_sqlb_set_within(in, &inner->tree->inputs) ||
+            !sf_sqlb_set_within(out, &scope->tree->inputs))
+            return sf_sqlb_fail(b, SF_INVALID, cond->expr->span,
+                                "compare an inner column with an outer one by =, or write a JOIN "
+                                "with GROUP BY",
+                                "a subquery used as a value is correlated by something other than "
+                                "an equality");
+        sf_sqlb_key key = {.expr = inner_left ? cond->left : cond->right, .name = "key"};
+        (*outer)[group->key_count] = inner_left ? cond->right : cond->left;
+        SQLB_PUSH(b, group->keys, group->key_count, key);
+    }
+    return SF_OK;
+}
+
+sf_status sf_sqlb_scalar(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
+                         const sf_expr **out)
+{
+    const sf_sql_select *select;
+    sf_sqlb_conds correlated = {0};
+    sf_sqlb_group group = {0};
+    const sf_expr **outer, *value;
+    SF_TRY(check_scalar(b, scope, ast, &select));
+    sf_sqlb_scope inner = {.outer = scope, .outer_use = SF_OUTER_CORRELATED};
+    SF_TRY(sf_sqlb_from(b, &inner, select, &correlated));
+    SF_TRY(check_windowed(b, all_windowed(b, &inner), ast->span));
+    SF_TRY(correlation_keys(b, scope, &inner, &correlated, &group, &outer));
+    inner.group = &group;
+    inner.place = "SELECT";
+    SF_TRY(sf_sqlb_expr(b, &inner, select->items[0].expr, &value));
+    uint32_t number;
+    sf_sqlb_tree *right, *join;
+    SF_TRY(grouped_input(b, &inner, &group, ast->span, &number, &right));
+    SF_TRY(sf_sqlb_join_tree(b, scope->tree, right, group.key_count ? SF_JOIN_LEFT : SF_JOIN_INNER,
+                             &join));
+    for (uint32_t i = 0; i < group.key_count; i++) {
+        sf_sqlb_cond cond;
+        const sf_expr *key;
+        SF_TRY(sf_sqlb_vcol_expr(b, b->inputs.data[number].first + i, ast->span, &key));
+        SF_TRY(equality(b, outer[i], key, ast->span, &cond));
+        SQLB_PUSH(b, join->on.items, join->on.count, cond);
+    }
+    scope->tree = join;
+    return value_over(b, &group, value, number, out);
+}
