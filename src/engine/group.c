@@ -99,6 +99,7 @@ sf_status sf_group_add_member(sf_group *group, const sf_member_spec *spec, uint3
         member.inputs[i].is_source = input->is_source;
         member.inputs[i].id = input->id;
         member.inputs[i].position = input->position;
+        member.inputs[i].mark = SF_MARK_NONE;
         /* A pipeline has no rows so far to give. */
         member.inputs[i].attached =
             input->is_source || member_at(group, input->id)->plan->kind == SF_PLAN_PIPELINE;
@@ -277,10 +278,22 @@ static sf_status feed_source(sf_group *group, sf_group_member_state *member, uin
         sf_batch_unref(piece);
         sf_batch_unref(entry.batch);
     }
-    if (status == SF_OK && member->plan->kind == SF_PLAN_PIPELINE && mark != SF_MARK_NONE)
-        status = sf_circuit_mark(member->circuit, number, mark, err);
+    if (mark != SF_MARK_NONE)
+        input->mark = mark;
     input->position = to;
     return status;
+}
+
+/* Watermarks move when all inputs have been read as far as the epoch goes: each row was judged by its
+ * own source's, and which sources have had rows must not depend on the order they are read in. */
+static sf_status feed_marks(sf_group_member_state *member, sf_error *err)
+{
+    if (member->plan->kind != SF_PLAN_PIPELINE)
+        return SF_OK;
+    for (uint32_t i = 0; i < member->plan->inputs.len; i++)
+        if (member->inputs[i].is_source && member->inputs[i].mark != SF_MARK_NONE)
+            SF_TRY(sf_circuit_mark(member->circuit, i, member->inputs[i].mark, err));
+    return SF_OK;
 }
 
 /* The rows an input table has so far, piece by piece. */
@@ -361,6 +374,8 @@ static sf_step run_member(sf_group *group, sf_group_member_state *member, uint64
             continue;
         if (++member->input < member->plan->inputs.len)
             continue;
+        if (feed_marks(member, err) != SF_OK)
+            return SF_STEP_FAILED;
         sf_circuit_finish(member->circuit);
         member->stage = SF_STAGE_FINISH;
     }

@@ -15,6 +15,7 @@ typedef struct {
     bool attached; /* tables: the rows so far have been taken in */
     uint32_t id;
     uint64_t position;     /* sources: next row */
+    int64_t mark;          /* sources: watermark there, SF_MARK_NONE: none known */
     sf_snapshot *snapshot; /* while attaching */
     sf_snapshot_cursor cursor;
 } sf_input_state;
