@@ -78,13 +78,17 @@ void sf_error_context(sf_error *err, const char *format, ...) SF_PRINTF(2, 3);
 /* The usual answer to a failed allocation. */
 sf_status sf_fail_memory(sf_error *err);
 
-#ifdef __clang_analyzer__
-/* The analyzer reads one file at a time: it is told that a failure is never SF_OK. */
-#define sf_fail(err, status, ...) ((void)sf_fail(err, status, __VA_ARGS__), (status))
-#define sf_fail_at(err, status, where, ...)                                                        \
-    ((void)sf_fail_at(err, status, where, __VA_ARGS__), (status))
-#define sf_fail_memory(err) ((void)sf_fail_memory(err), SF_LIMIT)
-#endif
+/* Compilers and analyzers read one file at a time: here they see that a failure is never SF_OK. */
+#define SF_IS_FAILURE(call)                                                                        \
+    ({                                                                                             \
+        sf_status sf_failure_ = (call);                                                            \
+        if (sf_failure_ == SF_OK)                                                                  \
+            __builtin_unreachable();                                                               \
+        sf_failure_;                                                                               \
+    })
+#define sf_fail(...)        SF_IS_FAILURE(sf_fail(__VA_ARGS__))
+#define sf_fail_at(...)     SF_IS_FAILURE(sf_fail_at(__VA_ARGS__))
+#define sf_fail_memory(err) SF_IS_FAILURE(sf_fail_memory(err))
 
 /* Pass a failure up. The only macro that hides a return. */
 #define SF_TRY(call)                                                                               \
