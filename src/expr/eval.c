@@ -1,6 +1,6 @@
 /* Evaluation: operands, strict calls, failing lanes. Branching nodes are in branch.c. */
+#include "expr/cache.h"
 #include "expr/kernel.h"
-
 const char *sf_eval_code_text(sf_eval_code code)
 {
     static const char *const texts[SF_EVAL_ERROR_COUNT] = {
@@ -19,6 +19,8 @@ void sf_eval_init(sf_eval *eval)
 void sf_eval_deinit(sf_eval *eval)
 {
     SF_VEC_DEINIT(&eval->errors);
+    sf_eval_cache_free(eval->cache);
+    eval->cache = NULL;
 }
 
 /* ---- operands ---- */
@@ -280,6 +282,7 @@ sf_status sf_eval_column(sf_eval *eval, const sf_expr *expr, const sf_batch *bat
 enum {
     BLOCK_BYTES_MIN = 4096,
     BLOCK_BYTES_MAX = 1 << 20,
+    COLUMN_BYTES_MAX = 512 << 20, /* of one result: more counts as no memory */
 };
 
 bool sf_text_begin(sf_text_out *out, sf_call *call, const sf_column *shared)
@@ -303,7 +306,9 @@ static uint8_t *text_room(sf_text_out *out, uint32_t len)
     if (!tail || tail->size - out->used < len) {
         size_t size = tail ? tail->size * 2 : BLOCK_BYTES_MIN;
         size = size > BLOCK_BYTES_MAX ? BLOCK_BYTES_MAX : size;
-        tail = sf_buffer_new(size < len ? len : size);
+        size = size < len ? len : size;
+        out->total += size;
+        tail = out->total <= COLUMN_BYTES_MAX ? sf_buffer_new(size) : NULL;
         if (!tail || !SF_VEC_PUSH(&out->blocks, tail)) {
             sf_buffer_unref(tail);
             out->failed = true;

@@ -128,8 +128,8 @@ static bool json_number_i64(sf_str value, int64_t *out)
                 ok = sf_call_fail(call, i, SF_EVAL_CAST);                                          \
             else if (answer == JSON_IS_NULL)                                                       \
                 ok = sf_call_null(call, i);                                                        \
+            ok = ok && !scratch.failed;                                                            \
         }                                                                                          \
-        ok = ok && !scratch.failed;                                                                \
         sf_buf_deinit(&scratch);                                                                   \
         return ok;                                                                                 \
     }

@@ -150,7 +150,8 @@ static void text_equal_constant(const sf_column *column, sf_str text, bool wante
     uint64_t head = view_head(&view), tail = view_tail(&view);
     if (text.len <= SF_VIEW_INLINE) {
         for (uint32_t i = 0; i < rows; i++)
-            out[i] = ((view_head(&views[i]) == head) & (view_tail(&views[i]) == tail)) == wanted;
+            out[i] =
+                (((view_head(&views[i]) ^ head) | (view_tail(&views[i]) ^ tail)) == 0) == wanted;
         return;
     }
     for (uint32_t i = 0; i < rows; i++) {

@@ -37,7 +37,8 @@ enum {
 };
 
 /* args: one letter an argument: b Bool, l Long, d Double, s String, t Timestamp, j Json, a anything,
- * v anything, as String; u: all of these unify; c: any two compare. A final '*' repeats the last
+ * v anything, as String; m Timestamp or Long milliseconds; u: all of these unify and have an order;
+ * c: any two compare. A final '*' repeats the last
  * letter. result: a letter, u: as unified, a: as the first argument. */
 struct sf_function {
     const char *name;
@@ -102,7 +103,8 @@ typedef struct {
     const sf_column *shared;
     sf_view *lanes;
     SF_VEC(sf_buffer *) blocks;
-    uint32_t used;
+    uint32_t used; /* of the last block */
+    size_t total;  /* of all blocks */
     bool failed;
 } sf_text_out;
 bool sf_text_begin(sf_text_out *out, sf_call *call, const sf_column *shared);

@@ -48,13 +48,13 @@ uint32_t sf_function_overloads(sf_str name, const sf_function **first)
 
 const sf_function *sf_function_get(const char *name, const char *args)
 {
-    const sf_function *first = NULL;
+    const sf_function *first = NULL, *found = NULL;
     uint32_t count = sf_function_overloads(sf_str_of(name), &first);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count && !found; i++)
         if (strcmp(first[i].args, args) == 0)
-            return &first[i];
-    SF_ASSERT(!"the registry has this overload");
-    return NULL;
+            found = &first[i];
+    SF_ASSERT(found);
+    return found;
 }
 
 bool sf_type_of_letter(char letter, sf_type *out)

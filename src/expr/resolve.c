@@ -1,4 +1,6 @@
 /* Calls by name: overloads, implicit conversions, and what to tell when none fits. */
+#include "expr/cache.h"
+#include "expr/calendar.h"
 #include "expr/kernel.h"
 
 #include "text/text.h"
@@ -119,8 +121,14 @@ static uint32_t distance(const sf_function *function, const sf_expr *const *args
             continue;
         if (letter == 'v') {
             sum += args[i]->type != SF_TYPE_UTF8;
+        } else if (letter == 'm') {
+            if (args[i]->type != SF_TYPE_TIMESTAMP && args[i]->type != SF_TYPE_I64 &&
+                !is_text_literal(args[i]))
+                return NO_FIT;
+            sum += args[i]->type != SF_TYPE_TIMESTAMP;
         } else if (letter == 'u') {
-            if (common != SF_TYPE_COUNT && !sf_type_unify(common, args[i]->type, &common))
+            if (!sf_type_comparable(args[i]->type, args[i]->type) ||
+                (common != SF_TYPE_COUNT && !sf_type_unify(common, args[i]->type, &common)))
                 return NO_FIT;
             if (common == SF_TYPE_COUNT)
                 common = args[i]->type;
@@ -233,8 +241,16 @@ static sf_status convert_args(sf_arena *arena, const sf_function *function, cons
             SF_TRY(sf_expr_convert(arena, args[i], common, &args[i], err));
         else if (letter == 'v')
             SF_TRY(sf_expr_cast(arena, args[i], SF_TYPE_UTF8, args[i]->span, &args[i], err));
-        else if (letter == 'c' && i > 0) {
+        else if (letter == 'm') {
+            if (args[i]->untyped)
+                SF_TRY(sf_expr_convert(arena, args[i], SF_TYPE_TIMESTAMP, &args[i], err));
+            else if (is_text_literal(args[i]))
+                SF_TRY(time_literal(arena, args[i], &args[i], err));
+        } else if (letter == 'c' && i > 0) {
+            const sf_expr *first = args[0];
             SF_TRY(align_pair(arena, &args[0], &args[i], err));
+            if (function->result == 'a' && first->type == SF_TYPE_I64) /* keeps its type */
+                args[0] = first;
             bool null = (args[0]->kind == SF_EXPR_LITERAL && args[0]->literal.is_null) ||
                         (args[i]->kind == SF_EXPR_LITERAL && args[i]->literal.is_null);
             if (!null && !sf_type_comparable(args[0]->type, args[i]->type))
@@ -244,6 +260,20 @@ static sf_status convert_args(sf_arena *arena, const sf_function *function, cons
     }
     *unified = common;
     return SF_OK;
+}
+
+/* Constant patterns are judged here, where the user can be told. */
+static sf_status check_regex(const sf_function *function, const sf_expr *const *args,
+                             uint32_t count, sf_error *err)
+{
+    if (!(function->flags & SF_FN_REGEX) || !is_text_literal(args[1]))
+        return SF_OK;
+    const sf_expr *last = args[count - 1];
+    /* flags come last, behind a replacement where there is one */
+    bool flags = count > 2 && is_text_literal(last) &&
+                 (count == 4 || function->kernel != sf_fn_regexp_replace);
+    return sf_regex_check(args[1]->literal.as.str, flags ? last->literal.as.str : SF_STR(""),
+                          args[1]->span, err);
 }
 
 static sf_status call_overload(sf_arena *arena, const sf_function *function,
@@ -257,6 +287,7 @@ static sf_status call_overload(sf_arena *arena, const sf_function *function,
         converted[i] = args[i];
     sf_type type = SF_TYPE_UTF8, unified;
     SF_TRY(convert_args(arena, function, converted, count, span, &unified, err));
+    SF_TRY(check_regex(function, converted, count, err));
     if (function->result == 'u')
         type = unified;
     else if (function->result == 'a')
@@ -283,6 +314,50 @@ static const struct {
     {"TO_LONG", SF_TYPE_I64},    {"TO_DOUBLE", SF_TYPE_F64},          {"TO_BOOL", SF_TYPE_BOOL},
     {"TO_STRING", SF_TYPE_UTF8}, {"TO_TIMESTAMP", SF_TYPE_TIMESTAMP},
 };
+
+/* EXTRACT gives a Double for the fields that may have a fraction. */
+static sf_status call_extract(sf_arena *arena, const sf_expr *const *args, sf_span span,
+                              const sf_expr **out, sf_error *err)
+{
+    sf_time_unit unit;
+    if (!is_text_literal(args[0]) || !sf_time_unit_of(args[0]->literal.as.str, &unit)) {
+        sf_fail_at(err, SF_INVALID, args[0]->span, "EXTRACT has no such part of a time");
+        sf_error_hint(err, "the parts are year, quarter, month, week, day, dow, isodow, doy, hour, "
+                           "minute, second, millisecond, epoch, isoyear, decade, century");
+        return SF_INVALID;
+    }
+    const char *name = sf_time_unit_has_fraction(unit) ? "EXTRACT fraction" : "EXTRACT";
+    const sf_function *function = sf_function_get(name, "sm");
+    if (distance(function, args, 2) >= NO_FIT)
+        return wrong_types(SF_STR("EXTRACT"), function, args, 2, span, err);
+    return call_overload(arena, function, args, 2, span, out, err);
+}
+
+/* EXTRACT(part FROM time), DATE_PART(part, time) and the parts that are functions of their own. */
+static sf_status call_time_part(sf_arena *arena, sf_str name, const sf_expr *const *args,
+                                uint32_t count, sf_span span, bool *done, const sf_expr **out,
+                                sf_error *err)
+{
+    static const char *const parts[] = {"YEAR", "QUARTER", "MONTH",  "WEEK",
+                                        "DAY",  "HOUR",    "MINUTE", "SECOND"};
+    static const sf_function one[] = {{"", "a", 'a', 0, NULL}}, two[] = {{"", "aa", 'a', 0, NULL}};
+    *done = true;
+    if (sf_str_eq_nocase(name, SF_STR("EXTRACT")) || sf_str_eq_nocase(name, SF_STR("DATE_PART")))
+        return count == 2 ? call_extract(arena, args, span, out, err)
+                          : wrong_count(name, two, 1, count, span, err);
+    for (size_t i = 0; i < SF_COUNT_OF(parts); i++) {
+        if (!sf_str_eq_nocase(name, sf_str_of(parts[i])))
+            continue;
+        if (count != 1)
+            return wrong_count(name, one, 1, count, span, err);
+        const sf_expr *both[2] = {NULL, args[0]};
+        sf_literal part = {.as.str = sf_str_of(parts[i])};
+        SF_TRY(sf_expr_literal(arena, SF_TYPE_UTF8, &part, span, &both[0], err));
+        return call_extract(arena, both, span, out, err);
+    }
+    *done = false;
+    return SF_OK;
+}
 
 /* Names that become other nodes than a call. *done: handled, status in the return value. */
 static sf_status call_special(sf_arena *arena, sf_str name, const sf_expr *const *args,
@@ -316,8 +391,7 @@ static sf_status call_special(sf_arena *arena, sf_str name, const sf_expr *const
     if (sf_str_eq_nocase(name, SF_STR("between")) && count == 3 &&
         (args[0]->kind == SF_EXPR_COLUMN || args[0]->kind == SF_EXPR_LITERAL))
         return call_between(arena, args, span, out, err);
-    *done = false;
-    return SF_OK;
+    return call_time_part(arena, name, args, count, span, done, out, err);
 }
 
 sf_status sf_expr_call(sf_arena *arena, sf_str name, const sf_expr *const *args, uint32_t arg_count,

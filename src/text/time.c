@@ -19,7 +19,8 @@ int64_t sf_days_from_civil(int64_t year, int32_t month, int32_t day)
 
 sf_civil sf_civil_from_ms(int64_t ms)
 {
-    int64_t days = sf_floor_div(ms, MS_PER_DAY), rest = ms - days * MS_PER_DAY;
+    int64_t days = sf_floor_div(ms, MS_PER_DAY), rest = ms % MS_PER_DAY;
+    rest += rest < 0 ? MS_PER_DAY : 0; /* days * MS_PER_DAY may not fit */
     days += DAYS_BEFORE_1970;
     int64_t era = sf_floor_div(days, DAYS_PER_ERA), day_of_era = days - era * DAYS_PER_ERA;
     /* Take the leap days out: one each 1461, none each 36524, one at the end of the era. */

@@ -74,6 +74,11 @@ void types_of_results(void)
         {"(key j)", "Json"},
         {"(if true l d)", "Double"},
         {"(|| s l)", "String"},
+        {"(nullif 5 d)", "Long"},
+        {"(greatest 5 d)", "Double"},
+        {"(hour t)", "Long"},
+        {"(second t)", "Double"},
+        {"(now)", "Timestamp"},
     };
     for (size_t i = 0; i < SF_COUNT_OF(rows); i++) {
         sf_arena arena;

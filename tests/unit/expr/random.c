@@ -203,6 +203,34 @@ static const rule rules[] = {
     {SF_TYPE_BOOL, "ilike", "ss"},
     {SF_TYPE_BOOL, "to_bool", "s"},
     {SF_TYPE_BOOL, "coalesce", "bb"},
+    {SF_TYPE_UTF8, "substring", "sll"},
+    {SF_TYPE_UTF8, "left", "sl"},
+    {SF_TYPE_UTF8, "trim", "ss"},
+    {SF_TYPE_UTF8, "replace", "sss"},
+    {SF_TYPE_UTF8, "split_part", "ssl"},
+    {SF_TYPE_UTF8, "lpad", "sls"},
+    {SF_TYPE_UTF8, "concat", "sdb"},
+    {SF_TYPE_UTF8, "reverse", "s"},
+    {SF_TYPE_UTF8, "nullif", "ss"},
+    {SF_TYPE_UTF8, "greatest", "sss"},
+    {SF_TYPE_UTF8, "regexp_replace", "sss"},
+    {SF_TYPE_UTF8, "regexp_extract", "ss"},
+    {SF_TYPE_UTF8, "date_format", "ts"},
+    {SF_TYPE_I64, "length", "s"},
+    {SF_TYPE_I64, "position", "ss"},
+    {SF_TYPE_I64, "least", "lll"},
+    {SF_TYPE_I64, "nullif", "ld"},
+    {SF_TYPE_I64, "hour", "t"},
+    {SF_TYPE_I64, "sign", "l"},
+    {SF_TYPE_F64, "second", "t"},
+    {SF_TYPE_F64, "greatest", "ldd"},
+    {SF_TYPE_F64, "sqrt", "d"},
+    {SF_TYPE_F64, "power", "dl"},
+    {SF_TYPE_F64, "ln", "d"},
+    {SF_TYPE_F64, "floor", "d"},
+    {SF_TYPE_TIMESTAMP, "date_trunc", "st"},
+    {SF_TYPE_TIMESTAMP, "add_months", "tl"},
+    {SF_TYPE_BOOL, "starts_with", "ss"},
 };
 
 static sf_type type_of(char letter)
@@ -225,12 +253,15 @@ static const sf_expr *grow(grower *g, sf_type type, int depth)
     while (pick->type != type)
         pick = pick + 1 < rules + SF_COUNT_OF(rules) ? pick + 1 : rules;
     const sf_expr *args[8], *out = NULL;
+    bool regex = strncmp(pick->name, "regexp", 6) == 0;
     uint32_t count = (uint32_t)strlen(pick->args);
     for (uint32_t i = 0; i < count && !g->failed; i++)
         args[i] = grow(g, type_of(pick->args[i]), depth - 1);
     if (g->failed)
         return NULL;
     sf_span span = {0, 1};
+    if (regex && args[1]->kind == SF_EXPR_LITERAL) /* a constant pattern may be refused */
+        return args[0];
     bool is_case = strcmp(pick->name, "case") == 0;
     sf_status status =
         is_case ? sf_expr_case(&g->arena, args, count, span, &out, &g->err)

@@ -17,6 +17,16 @@ void patterns(void);
 void keys(void);
 void constants_fold(void);
 
+/* library.c */
+void choices(void);
+void mathematics(void);
+void failing_constants(void);
+void strings(void);
+void regular_expressions(void);
+void regular_expressions_are_bounded(void);
+void times(void);
+void now_is_the_epochs(void);
+
 /* bind.c */
 void refusals(void);
 void types_of_results(void);
