@@ -65,7 +65,7 @@ typedef struct {
 typedef struct {
     sf_type type;
     uint32_t input;
-    bool used;
+    bool used; /* by expressions above the node in hand: others leave on the way */
 } sf_sqlb_vcol;
 
 /* A condition; an equality has both sides bound on their own too. */
@@ -203,6 +203,8 @@ sf_status sf_sqlb_warn(sf_sqlb *b, sf_span where, const char *format, ...) SF_PR
 sf_status sf_sqlb_add_input(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sqlb_input *input,
                             uint32_t *number);
 sf_status sf_sqlb_vcol_expr(sf_sqlb *b, uint32_t vcol, sf_span span, const sf_expr **out);
+/* Its columns are needed above the tree that is built next. */
+void sf_sqlb_use(sf_sqlb *b, const sf_expr *expr);
 /* [alias.]name of the scope, or of an outer one. */
 sf_status sf_sqlb_column_ref(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
                              const sf_expr **out);
@@ -278,13 +280,13 @@ typedef struct {
 /* Move a condition down to where it may stand. */
 sf_status sf_sqlb_push(sf_sqlb *b, sf_sqlb_tree *tree, const sf_sqlb_cond *cond);
 sf_status sf_sqlb_build(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out);
-sf_status sf_sqlb_settle(sf_sqlb *b, sf_sqlb_rows *rows);
 /* From vcols to columns of the node that was built. */
 sf_status sf_sqlb_remap(sf_sqlb *b, const sf_expr *expr, const sf_expr **out);
-/* Make each expression over vcols of these inputs a column, ready to be a key; adds a map where
- * one is none yet. */
-sf_status sf_sqlb_key_columns(sf_sqlb *b, sf_sqlb_rows *rows, const sf_sqlb_set *inputs,
-                              const sf_expr *const *keys, uint32_t count, uint32_t *out);
+/* Build the tree with each expression over its vcols as a column that may be a key; a map computes
+ * those that are none yet. names: of computed keys, NULL: any. */
+sf_status sf_sqlb_build_keyed(sf_sqlb *b, sf_sqlb_tree *tree, const sf_expr *const *keys,
+                              const char *const *names, uint32_t count, uint32_t *columns,
+                              sf_sqlb_rows *out);
 /* Each row once. */
 sf_status sf_sqlb_distinct(sf_sqlb *b, sf_sqlb_rel *rel);
 sf_status sf_sqlb_check_width(sf_sqlb *b, size_t columns, sf_span where);

@@ -211,7 +211,7 @@ static sf_status bind_cast(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *
 static sf_status bind_case(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
                            const sf_expr **out)
 {
-    const sf_expr **args, *operand = NULL;
+    const sf_expr **args = NULL, *operand = NULL;
     SF_TRY(bind_args(b, scope, &ast->args, &args));
     size_t count = ast->args.count, first = ast->has_operand;
     if (ast->has_operand)

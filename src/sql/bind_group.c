@@ -298,7 +298,7 @@ static sf_status node_aggs(sf_sqlb *b, const sf_sqlb_group *group, uint32_t belo
 static sf_status number_columns(sf_sqlb *b, const sf_sqlb_group *group, const uint32_t **map)
 {
     uint32_t keys = (uint32_t)group->key_count, aggs = (uint32_t)group->agg_count;
-    uint32_t *numbers = SF_ARENA_ARRAY(b->scratch, uint32_t, keys + aggs + 2u);
+    uint32_t *numbers = SF_ARENA_ARRAY(b->scratch, uint32_t, keys + aggs + 3u);
     if (!numbers)
         return sf_fail_memory(b->err);
     for (uint32_t i = 0; i < keys; i++)
@@ -307,6 +307,7 @@ static sf_status number_columns(sf_sqlb *b, const sf_sqlb_group *group, const ui
         numbers[sf_sqlb_group_column(group, i)] = keys + i;
     numbers[keys] = keys + aggs;
     numbers[keys + 1] = keys + aggs + 1;
+    numbers[sf_sqlb_group_column(group, aggs)] = keys + aggs + 2; /* _final */
     *map = numbers;
     return SF_OK;
 }
@@ -334,23 +335,44 @@ static sf_status window_node(sf_sqlb *b, uint32_t below, const sf_sql_window *wi
     return sf_plan_window(b->plan, below, &spec, node, b->err);
 }
 
+static sf_status list_keys(sf_sqlb *b, const sf_sqlb_group *group, const sf_expr ***exprs,
+                           const char ***names, uint32_t **columns)
+{
+    *exprs = SF_ARENA_ARRAY(b->scratch, const sf_expr *, group->key_count + 1);
+    *names = SF_ARENA_ARRAY(b->scratch, const char *, group->key_count + 1);
+    *columns = SF_ARENA_ARRAY(b->scratch, uint32_t, group->key_count + 1);
+    if (!*exprs || !*names || !*columns)
+        return sf_fail_memory(b->err);
+    for (size_t i = 0; i < group->key_count; i++) {
+        (*exprs)[i] = group->keys[i].expr;
+        (*names)[i] = group->keys[i].name;
+    }
+    return SF_OK;
+}
+
+static void use_aggregates(sf_sqlb *b, const sf_sqlb_group *group)
+{
+    for (size_t i = 0; i < group->agg_count; i++) {
+        const sf_sqlb_agg *agg = &group->aggs[i];
+        for (size_t k = 0; !takes_star(agg->ast) && k < agg->ast->args.count; k++)
+            sf_sqlb_use(b, agg->args[k]);
+        if (agg->filter)
+            sf_sqlb_use(b, agg->filter);
+    }
+}
+
 sf_status sf_sqlb_group_node(sf_sqlb *b, const sf_sqlb_scope *scope, const sf_sqlb_group *group,
                              const sf_sql_window *window, bool changes, uint32_t *node,
                              const uint32_t **map)
 {
     sf_sqlb_rows rows;
     sf_agg_call *calls;
-    const char **names;
-    uint32_t count = (uint32_t)group->key_count;
-    const sf_expr **exprs = SF_ARENA_ARRAY(b->scratch, const sf_expr *, count + 1u);
-    uint32_t *keys = SF_ARENA_ARRAY(b->scratch, uint32_t, count + 1u);
-    if (!exprs || !keys)
-        return sf_fail_memory(b->err);
-    for (uint32_t i = 0; i < count; i++)
-        exprs[i] = group->keys[i].expr;
-    SF_TRY(sf_sqlb_build(b, scope->tree, &rows));
-    SF_TRY(sf_sqlb_key_columns(b, &rows, &scope->tree->inputs, exprs, count, keys));
-    SF_TRY(sf_sqlb_settle(b, &rows));
+    const sf_expr **exprs;
+    const char **key_names, **names;
+    uint32_t count = (uint32_t)group->key_count, *keys;
+    SF_TRY(list_keys(b, group, &exprs, &key_names, &keys));
+    use_aggregates(b, group);
+    SF_TRY(sf_sqlb_build_keyed(b, scope->tree, exprs, key_names, count, keys, &rows));
     SF_TRY(node_aggs(b, group, rows.node, &calls, &names));
     SF_TRY(sf_sqlb_check_width(b, count + group->agg_count + 4, scope->select->span));
     SF_TRY(number_columns(b, group, map));

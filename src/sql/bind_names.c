@@ -263,8 +263,15 @@ sf_status sf_sqlb_add_input(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sqlb_inpu
 
 sf_status sf_sqlb_vcol_expr(sf_sqlb *b, uint32_t vcol, sf_span span, const sf_expr **out)
 {
-    b->vcols.data[vcol].used = true;
     return sf_expr_column(b->arena, vcol, b->vcols.data[vcol].type, span, out, b->err);
+}
+
+void sf_sqlb_use(sf_sqlb *b, const sf_expr *expr)
+{
+    if (expr->kind == SF_EXPR_COLUMN)
+        b->vcols.data[expr->column].used = true;
+    for (uint32_t i = 0; i < expr->arg_count; i++)
+        sf_sqlb_use(b, expr->args[i]);
 }
 
 int sf_sqlb_find_column(const sf_sqlb_input *input, sf_str name)

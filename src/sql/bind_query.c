@@ -210,14 +210,48 @@ static sf_status declare(sf_sqlb *b, const sf_sql_query *query)
     return SF_OK;
 }
 
-static sf_status warn_unused(sf_sqlb *b, const sf_sqlb_with *until)
+/* Names as they were before any was bound. */
+static sf_status copy_names(sf_sqlb *b, const sf_sqlb_with *with, sf_sqlb_with **out)
 {
-    for (const sf_sqlb_with *with = b->with; with != until; with = with->before) {
-        if (!with->bound)
-            SF_TRY(sf_sqlb_warn(b, with->ast->name.span, "\"%.*s\" of WITH is never read",
-                                SQLB_NAME(with->ast->name.text)));
+    *out = NULL;
+    for (sf_sqlb_with **end = out; with; with = with->before) {
+        sf_sqlb_with *copy = SF_ARENA_NEW(b->scratch, sf_sqlb_with);
+        if (!copy)
+            return sf_fail_memory(b->err);
+        *copy = (sf_sqlb_with){.owner = with->owner, .ast = with->ast};
+        *end = copy;
+        end = &copy->before;
     }
     return SF_OK;
+}
+
+/* A query of WITH that nobody reads is checked all the same, in a plan of its own that is thrown
+ * away: nodes without a reader would run for nothing. */
+static sf_status check_unused(sf_sqlb *b, const sf_sqlb_with *with)
+{
+    sf_sqlb_rel rel;
+    sf_sqlb_with self = *with;
+    sf_sqlb check = {.plan = sf_plan_new(b->kind),
+                     .scratch = b->scratch,
+                     .text = b->text,
+                     .kind = b->kind,
+                     .resolver = b->resolver,
+                     .err = b->err,
+                     .binding = &self};
+    if (!check.plan)
+        return sf_fail_memory(b->err);
+    check.arena = &check.plan->arena;
+    sf_status status = copy_names(b, with->before, &check.with);
+    if (status == SF_OK)
+        status = sf_sqlb_query(&check, with->ast->query, NULL, SF_OUTER_CORRELATED, false, &rel);
+    SF_VEC_DEINIT(&check.vcols);
+    SF_VEC_DEINIT(&check.at);
+    SF_VEC_DEINIT(&check.inputs);
+    sf_plan_free(check.plan);
+    if (status != SF_OK)
+        return status;
+    return sf_sqlb_warn(b, with->ast->name.span, "\"%.*s\" of WITH is never read",
+                        SQLB_NAME(with->ast->name.text));
 }
 
 sf_status sf_sqlb_query(sf_sqlb *b, const sf_sql_query *query, sf_sqlb_scope *outer,
@@ -232,7 +266,10 @@ sf_status sf_sqlb_query(sf_sqlb *b, const sf_sql_query *query, sf_sqlb_scope *ou
                                "LIMIT", "filter with WHERE");
     SF_TRY(declare(b, query));
     SF_TRY(bind_body(b, query->body, outer, outer_use, top, out));
-    SF_TRY(warn_unused(b, visible));
+    for (const sf_sqlb_with *with = b->with; with != visible; with = with->before) {
+        if (!with->bound)
+            SF_TRY(check_unused(b, with));
+    }
     b->with = visible;
     return SF_OK;
 }

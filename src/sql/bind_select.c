@@ -103,6 +103,8 @@ typedef struct {
     const char *name;
     bool chosen; /* with AS */
     sf_span span;
+    const char *base; /* the name before it gave way, and the number that was added */
+    unsigned number;
 } item;
 
 typedef struct {
@@ -141,30 +143,51 @@ sf_status sf_sqlb_default_name(sf_sqlb *b, const sf_sql_expr *ast, size_t positi
     return name ? SF_OK : sf_fail_memory(b->err);
 }
 
-static bool is_taken(const item_list *list, size_t before, const char *name)
+static bool same_name(const char *a, const char *b)
+{
+    return sf_str_eq_nocase(sf_str_of(a), sf_str_of(b));
+}
+
+/* An earlier column has the name, or a later one whose name was chosen with AS. */
+static bool is_taken(const item_list *list, size_t at, bool chosen_only, const char *name)
 {
     for (size_t i = 0; i < list->count; i++) {
-        if ((i < before || list->items[i].chosen) && i != before &&
-            sf_str_eq_nocase(sf_str_of(list->items[i].name), sf_str_of(name)))
+        bool rival = chosen_only ? i < at && list->items[i].chosen
+                                 : i < at || (i > at && list->items[i].chosen);
+        if (rival && same_name(list->items[i].name, name))
             return true;
     }
     return false;
 }
 
-/* Chosen names must differ; others give way with a number. */
+/* Give way to other names with a number. */
+static sf_status number_name(sf_sqlb *b, item_list *list, size_t at)
+{
+    item *it = &list->items[at];
+    it->base = it->name;
+    it->number = 1;
+    for (size_t i = 0; i < at; i++) {
+        if (!list->items[i].chosen && same_name(list->items[i].base, it->base))
+            it->number = list->items[i].number;
+    }
+    while (is_taken(list, at, false, it->name)) {
+        it->name = sf_arena_printf(b->arena, "%s_%u", it->base, ++it->number);
+        if (!it->name)
+            return sf_fail_memory(b->err);
+    }
+    return SF_OK;
+}
+
+/* Chosen names must differ; others give way. */
 static sf_status make_unique(sf_sqlb *b, item_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         item *it = &list->items[i];
-        const char *base = it->name;
-        if (it->chosen && is_taken(list, i, it->name))
+        if (it->chosen && is_taken(list, i, true, it->name))
             return sf_sqlb_fail(b, SF_INVALID, it->span, "give one of them another name with AS",
                                 "two columns are named \"%.*s\"", SQLB_NAME(sf_str_of(it->name)));
-        for (unsigned n = 2; !it->chosen && is_taken(list, i, it->name); n++) {
-            it->name = sf_arena_printf(b->arena, "%s_%u", base, n);
-            if (!it->name)
-                return sf_fail_memory(b->err);
-        }
+        if (!it->chosen)
+            SF_TRY(number_name(b, list, i));
     }
     return SF_OK;
 }
@@ -332,7 +355,7 @@ static bool over_source(sf_sqlb *b, const sf_sqlb_scope *scope)
     const sf_schema *schema = sf_plan_at(b->plan, input->rel.node)->schema;
     int retract = sf_schema_find(schema, SF_STR(SF_COL_RETRACT));
     SF_ASSERT(retract >= 0);
-    b->vcols.data[input->first + (uint32_t)retract].used = true;
+    b->vcols.data[input->first + (uint32_t)retract].used = true; /* LATEST BY reads it */
     return true;
 }
 
@@ -357,9 +380,7 @@ static sf_status latest_rows(sf_sqlb *b, sf_sqlb_scope *scope, const sf_expr *co
     if (!columns)
         return sf_fail_memory(b->err);
     bool source = over_source(b, scope);
-    SF_TRY(sf_sqlb_build(b, scope->tree, rows));
-    SF_TRY(sf_sqlb_key_columns(b, rows, &scope->tree->inputs, keys, count, columns));
-    SF_TRY(sf_sqlb_settle(b, rows));
+    SF_TRY(sf_sqlb_build_keyed(b, scope->tree, keys, NULL, count, columns, rows));
     return sf_plan_latest(b->plan, rows->node, columns, count, source, &rows->node, b->err);
 }
 
@@ -373,6 +394,8 @@ static sf_status plain_select(sf_sqlb *b, sf_sqlb_scope *scope, sf_sqlb_rel *out
         SF_TRY(bind_latest(b, scope, &keys));
     SF_TRY(bind_items(b, scope, &list));
     SF_TRY(make_unique(b, &list));
+    for (size_t i = 0; i < list.count; i++)
+        sf_sqlb_use(b, list.items[i].expr);
     if (key_count)
         SF_TRY(latest_rows(b, scope, keys, key_count, &rows));
     else

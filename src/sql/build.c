@@ -63,7 +63,7 @@ static sf_status add_filters(sf_sqlb *b, sf_sqlb_rows *rows, const sf_sqlb_conds
     return SF_OK;
 }
 
-sf_status sf_sqlb_settle(sf_sqlb *b, sf_sqlb_rows *rows)
+static sf_status settle(sf_sqlb *b, sf_sqlb_rows *rows)
 {
     const sf_expr *filter = rows->filter;
     rows->filter = NULL;
@@ -115,37 +115,59 @@ sf_status sf_sqlb_push(sf_sqlb *b, sf_sqlb_tree *tree, const sf_sqlb_cond *cond)
 /* ---- maps that keep what is used and add keys ---- */
 
 typedef struct {
+    const sf_schema *schema; /* of the node below */
     const sf_expr **exprs;
     sf_field *fields;
     uint32_t count;
+    uint32_t *moved; /* new column by old one; UINT32_MAX: left out */
 } projection;
 
-static sf_status keep_used(sf_sqlb *b, const sf_schema *schema, const sf_sqlb_set *inputs,
-                           projection *p)
+static sf_status projection_init(sf_sqlb *b, uint32_t node, uint32_t extra, projection *p)
 {
-    uint32_t last = schema->count - 1;
+    const sf_schema *schema = sf_plan_at(b->plan, node)->schema;
+    size_t room = schema->count + extra;
+    *p = (projection){.schema = schema,
+                      .exprs = SF_ARENA_ARRAY(b->scratch, const sf_expr *, room),
+                      .fields = SF_ARENA_ARRAY(b->scratch, sf_field, room),
+                      .moved = SF_ARENA_ARRAY(b->scratch, uint32_t, schema->count)};
+    if (!p->exprs || !p->fields || !p->moved)
+        return sf_fail_memory(b->err);
+    for (uint32_t i = 0; i < schema->count; i++)
+        p->moved[i] = UINT32_MAX;
+    return SF_OK;
+}
+
+static void project_column(projection *p, const sf_expr *expr, const char *name, bool hidden)
+{
+    p->exprs[p->count] = expr;
+    p->fields[p->count++] = (sf_field){.name = name, .hidden = hidden};
+}
+
+static sf_status keep_used(sf_sqlb *b, const sf_sqlb_set *inputs, projection *p)
+{
+    uint32_t last = p->schema->count - 1;
     for (uint32_t n = 0; n < b->inputs.len; n++) {
         const sf_sqlb_input *input = &b->inputs.data[n];
         if (!sf_sqlb_set_has(inputs, n))
             continue;
         for (uint32_t vcol = input->first; vcol < input->first + input->column_count; vcol++) {
             uint32_t at = b->at.data[vcol];
+            const sf_expr *column;
             if (at == UINT32_MAX || at == last)
                 continue;
-            if (!b->vcols.data[vcol].used) {
-                b->at.data[vcol] = UINT32_MAX;
+            b->at.data[vcol] = UINT32_MAX;
+            if (!b->vcols.data[vcol].used)
                 continue;
-            }
-            SF_TRY(sf_expr_column(b->arena, at, b->vcols.data[vcol].type, (sf_span){0, 0},
-                                  &p->exprs[p->count], b->err));
-            p->fields[p->count] = schema->fields[at];
-            b->at.data[vcol] = p->count++;
+            b->at.data[vcol] = p->moved[at] = p->count;
+            SF_TRY(sf_expr_column(b->arena, at, b->vcols.data[vcol].type, (sf_span){0, 0}, &column,
+                                  b->err));
+            project_column(p, column, p->schema->fields[at].name, p->schema->fields[at].hidden);
         }
     }
     return SF_OK;
 }
 
-/* True when the node has columns, besides its _ts, that nobody reads. */
+/* True when the node has columns, besides its _ts, that nobody above reads. */
 static bool has_unused(const sf_sqlb *b, const sf_sqlb_set *inputs, uint32_t node)
 {
     uint32_t used = 1, last = column_count(b, node) - 1;
@@ -159,22 +181,20 @@ static bool has_unused(const sf_sqlb *b, const sf_sqlb_set *inputs, uint32_t nod
     return used <= last;
 }
 
-/* Only used columns, then extra ones over the node's columns (NULL: none), then _ts. */
+/* Only used columns, then computed keys, then _ts. keys: over the node's columns. */
 static sf_status narrow(sf_sqlb *b, sf_sqlb_rows *rows, const sf_sqlb_set *inputs,
-                        const sf_expr *const *extra, uint32_t extra_count, uint32_t *extra_at)
+                        const sf_expr *const *keys, const char *const *names, uint32_t count,
+                        uint32_t *out)
 {
-    const sf_schema *schema = sf_plan_at(b->plan, rows->node)->schema;
-    size_t room = schema->count + extra_count;
-    projection p = {.exprs = SF_ARENA_ARRAY(b->scratch, const sf_expr *, room),
-                    .fields = SF_ARENA_ARRAY(b->scratch, sf_field, room)};
-    if (!p.exprs || !p.fields)
-        return sf_fail_memory(b->err);
-    uint32_t last = schema->count - 1;
-    SF_TRY(keep_used(b, schema, inputs, &p));
-    for (uint32_t i = 0; i < extra_count; i++) {
-        p.exprs[p.count] = extra[i];
-        p.fields[p.count] = (sf_field){.name = "key", .hidden = true};
-        extra_at[i] = p.count++;
+    projection p;
+    SF_TRY(projection_init(b, rows->node, count, &p));
+    uint32_t last = p.schema->count - 1;
+    SF_TRY(keep_used(b, inputs, &p));
+    for (uint32_t i = 0; i < count; i++) {
+        bool kept = keys[i]->kind == SF_EXPR_COLUMN && p.moved[keys[i]->column] != UINT32_MAX;
+        out[i] = kept ? p.moved[keys[i]->column] : p.count;
+        if (!kept)
+            project_column(&p, keys[i], names ? names[i] : "key", true);
     }
     SF_TRY(sf_sqlb_check_width(b, p.count + 1u, (sf_span){0, 0}));
     SF_TRY(sf_plan_map(b->plan, rows->node, rows->filter, p.exprs, p.fields, p.count, &rows->node,
@@ -184,22 +204,21 @@ static sf_status narrow(sf_sqlb *b, sf_sqlb_rows *rows, const sf_sqlb_set *input
     return SF_OK;
 }
 
-sf_status sf_sqlb_key_columns(sf_sqlb *b, sf_sqlb_rows *rows, const sf_sqlb_set *inputs,
-                              const sf_expr *const *keys, uint32_t count, uint32_t *out)
+/* The keys over the node's columns; *plain: each is a column as it is. */
+static sf_status map_keys(sf_sqlb *b, const sf_expr *const *keys, uint32_t count, uint32_t *columns,
+                          const sf_expr ***out, bool *plain)
 {
-    const sf_expr **mapped = SF_ARENA_ARRAY(b->scratch, const sf_expr *, count + 1u);
-    if (!mapped)
+    *out = SF_ARENA_ARRAY(b->scratch, const sf_expr *, count + 1u);
+    if (!*out)
         return sf_fail_memory(b->err);
-    bool plain = true;
+    *plain = true;
     for (uint32_t i = 0; i < count; i++) {
-        SF_TRY(sf_sqlb_remap(b, keys[i], &mapped[i]));
-        SF_TRY(sf_expr_key(b->arena, mapped[i], &mapped[i], b->err));
-        plain = plain && mapped[i]->kind == SF_EXPR_COLUMN;
-        out[i] = mapped[i]->column;
+        SF_TRY(sf_sqlb_remap(b, keys[i], &(*out)[i]));
+        SF_TRY(sf_expr_key(b->arena, (*out)[i], &(*out)[i], b->err));
+        *plain = *plain && (*out)[i]->kind == SF_EXPR_COLUMN;
+        columns[i] = (*out)[i]->column;
     }
-    if (plain)
-        return SF_OK;
-    return narrow(b, rows, inputs, mapped, count, out);
+    return SF_OK;
 }
 
 /* ---- joins ---- */
@@ -280,14 +299,16 @@ static sf_status build_side(sf_sqlb *b, sf_sqlb_tree *side, const sf_expr *const
                             uint32_t count, uint32_t **columns, uint32_t *node)
 {
     sf_sqlb_rows rows;
+    const sf_expr **mapped;
+    bool plain;
     *columns = SF_ARENA_ARRAY(b->scratch, uint32_t, count + 1u);
     if (!*columns)
         return sf_fail_memory(b->err);
     SF_TRY(sf_sqlb_build(b, side, &rows));
-    if (has_unused(b, &side->inputs, rows.node))
-        SF_TRY(narrow(b, &rows, &side->inputs, NULL, 0, NULL));
-    SF_TRY(sf_sqlb_key_columns(b, &rows, &side->inputs, keys, count, *columns));
-    SF_TRY(sf_sqlb_settle(b, &rows));
+    SF_TRY(map_keys(b, keys, count, *columns, &mapped, &plain));
+    if (!plain || has_unused(b, &side->inputs, rows.node))
+        SF_TRY(narrow(b, &rows, &side->inputs, mapped, NULL, count, *columns));
+    SF_TRY(settle(b, &rows));
     *node = rows.node;
     return SF_OK;
 }
@@ -316,7 +337,7 @@ static sf_status build_unnest(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out)
     const sf_sqlb_input *element = &b->inputs.data[tree->input];
     const sf_expr *array;
     SF_TRY(sf_sqlb_build(b, tree->left, out));
-    SF_TRY(sf_sqlb_settle(b, out));
+    SF_TRY(settle(b, out));
     SF_TRY(sf_sqlb_remap(b, tree->array, &array));
     uint32_t last = column_count(b, out->node) - 1;
     SF_TRY(sf_sqlb_check_width(b, last + 2u, element->span));
@@ -327,22 +348,78 @@ static sf_status build_unnest(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out)
     return SF_OK;
 }
 
+/* ---- trees ---- */
+
+static sf_status build_input(sf_sqlb *b, const sf_sqlb_tree *tree, sf_sqlb_rows *out)
+{
+    const sf_sqlb_input *input = &b->inputs.data[tree->input];
+    out->node = input->rel.node;
+    for (uint32_t i = 0; i < input->column_count; i++)
+        b->at.data[input->first + i] = i;
+    return SF_OK;
+}
+
+static void use_conditions(sf_sqlb *b, const sf_sqlb_conds *conds)
+{
+    for (size_t i = 0; i < conds->count; i++)
+        sf_sqlb_use(b, conds->items[i].expr);
+}
+
+/* A copy of which columns are used above, to go back to. */
+static sf_status remember_used(sf_sqlb *b, bool **out)
+{
+    *out = SF_ARENA_ARRAY(b->scratch, bool, b->vcols.len + 1);
+    if (!*out)
+        return sf_fail_memory(b->err);
+    for (size_t i = 0; i < b->vcols.len; i++)
+        (*out)[i] = b->vcols.data[i].used;
+    return SF_OK;
+}
+
+static void restore_used(sf_sqlb *b, const bool *used)
+{
+    for (size_t i = 0; i < b->vcols.len; i++)
+        b->vcols.data[i].used = used[i];
+}
+
+/* What a node's own conditions read is used below it, and no longer above it. */
+static sf_status build_inner(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out)
+{
+    bool *used_above;
+    SF_TRY(remember_used(b, &used_above));
+    use_conditions(b, &tree->filters);
+    use_conditions(b, &tree->on);
+    if (tree->array)
+        sf_sqlb_use(b, tree->array);
+    SF_TRY(tree->kind == SF_TREE_UNNEST ? build_unnest(b, tree, out) : build_join(b, tree, out));
+    restore_used(b, used_above);
+    return SF_OK;
+}
+
 sf_status sf_sqlb_build(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out)
 {
     *out = (sf_sqlb_rows){0};
-    if (tree->kind == SF_TREE_INPUT) {
-        const sf_sqlb_input *input = &b->inputs.data[tree->input];
-        out->node = input->rel.node;
-        for (uint32_t i = 0; i < input->column_count; i++)
-            b->at.data[input->first + i] = i;
-    } else if (tree->kind == SF_TREE_UNNEST) {
-        SF_TRY(build_unnest(b, tree, out));
-    } else {
-        SF_TRY(build_join(b, tree, out));
-    }
+    SF_TRY(tree->kind == SF_TREE_INPUT ? build_input(b, tree, out) : build_inner(b, tree, out));
     if (tree->time_input != SF_SQLB_NONE)
         b->at.data[b->inputs.data[tree->time_input].first] = column_count(b, out->node) - 1;
     return add_filters(b, out, &tree->filters);
+}
+
+sf_status sf_sqlb_build_keyed(sf_sqlb *b, sf_sqlb_tree *tree, const sf_expr *const *keys,
+                              const char *const *names, uint32_t count, uint32_t *columns,
+                              sf_sqlb_rows *out)
+{
+    const sf_expr **mapped;
+    bool *used_above, plain;
+    SF_TRY(remember_used(b, &used_above));
+    for (uint32_t i = 0; i < count; i++)
+        sf_sqlb_use(b, keys[i]);
+    SF_TRY(sf_sqlb_build(b, tree, out));
+    restore_used(b, used_above);
+    SF_TRY(map_keys(b, keys, count, columns, &mapped, &plain));
+    if (!plain)
+        SF_TRY(narrow(b, out, &tree->inputs, mapped, names, count, columns));
+    return settle(b, out);
 }
 
 /* ---- DISTINCT ---- */

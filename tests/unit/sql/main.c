@@ -2,5 +2,5 @@
 
 int main(void)
 {
-    return suite_lexer() | suite_parse() | suite_refuse();
+    return suite_lexer() | suite_parse() | suite_refuse() | suite_bind() | suite_bind_refuse();
 }

@@ -5,5 +5,7 @@
 int suite_lexer(void);
 int suite_parse(void);
 int suite_refuse(void);
+int suite_bind(void);
+int suite_bind_refuse(void);
 
 #endif
