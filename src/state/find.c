@@ -1,6 +1,8 @@
 /* From keys to rows. */
 #include "state/internal.h"
 
+enum { PREFETCH_FROM_BYTES = 512 * 1024 }; /* smaller state is in the cache anyway */
+
 void sf_arr_check_batch(const sf_arr *arr, const sf_batch *batch, const uint32_t *columns,
                         uint32_t count)
 {
@@ -18,41 +20,53 @@ sf_status sf_arr_no_memory(const sf_arr *arr, sf_error *err)
     return status;
 }
 
-/* Key of one 8-byte integer. */
-static sf_ref find_integer(const sf_arr *arr, const sf_column *key, uint32_t row, uint32_t tag)
+/* Key of one 8-byte integer. *end: where the search for the tag ended, when nothing was found. */
+static inline sf_ref probe_integer(const sf_arr *arr, const sf_column *key, uint32_t row,
+                                   uint32_t tag, uint64_t **end)
 {
     const sf_layout *layout = arr->layout;
     const sf_row_column *column = &layout->columns[0];
     bool null = !sf_column_is_valid(key, row);
     uint64_t value = null ? 0 : SF_LANES(key, uint64_t)[row]; /* stored NULL lanes are 0 too */
-    for (const uint64_t *at = index_seek(&arr->index, tag); entry_is(*at, tag); at++) {
+    uint64_t *at = index_seek(&arr->index, tag);
+    for (; entry_is(*at, tag); at++) {
         const uint8_t *stored = row_at(layout, &arr->pages, (sf_ref)*at);
         uint64_t lane;
         memcpy(&lane, stored + column->at, sizeof lane);
         if (SF_LIKELY(lane == value && row_is_null(stored, column) == null))
             return (sf_ref)*at;
     }
+    *end = at;
+    return 0;
+}
+
+static inline sf_ref probe(const sf_arr *arr, const sf_batch *batch, const uint32_t *columns,
+                           uint32_t row, uint32_t tag, uint64_t **end)
+{
+    const sf_layout *layout = arr->layout;
+    if (layout->fast_key)
+        return probe_integer(arr, batch->columns[columns[0]], row, tag, end);
+    uint64_t *at = index_seek(&arr->index, tag);
+    for (; entry_is(*at, tag); at++)
+        if (sf_row_equals_batch(layout, &arr->pages, (sf_ref)*at, batch, columns, 0,
+                                layout->key_count, row))
+            return (sf_ref)*at;
+    *end = at;
     return 0;
 }
 
 sf_ref sf_arr_find_one(const sf_arr *arr, const sf_batch *batch, const uint32_t *columns,
                        uint32_t row, uint32_t tag)
 {
-    const sf_layout *layout = arr->layout;
-    if (layout->fast_key)
-        return find_integer(arr, batch->columns[columns[0]], row, tag);
-    for (const uint64_t *at = index_seek(&arr->index, tag); entry_is(*at, tag); at++)
-        if (sf_row_equals_batch(layout, &arr->pages, (sf_ref)*at, batch, columns, 0,
-                                layout->key_count, row))
-            return (sf_ref)*at;
-    return 0;
+    uint64_t *end;
+    return probe(arr, batch, columns, row, tag, &end);
 }
 
 void sf_arr_prefetch(const sf_arr *arr, const uint64_t *hashes, uint32_t count)
 {
     const uint64_t *home[PROBE_CHUNK];
     SF_ASSERT(count <= PROBE_CHUNK);
-    if (count < 4)
+    if (count < 4 || sf_arr_bytes(arr) < PREFETCH_FROM_BYTES)
         return;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t tag = tag_of(hashes[i]);
@@ -78,34 +92,29 @@ void sf_arr_find(const sf_arr *arr, const sf_batch *batch, const uint32_t *colum
                  const uint64_t *hashes, sf_ref *out)
 {
     sf_arr_check_batch(arr, batch, columns, arr->layout->key_count);
-    for (uint32_t i = 0; i < sel.count; i++) {
-        if (i % PROBE_CHUNK == 0)
-            sf_arr_prefetch(arr, hashes + i, chunk_of(sel.count, i));
-        out[i] = sf_arr_find_one(arr, batch, columns, sf_sel_row(sel, i), tag_of(hashes[i]));
+    for (uint32_t from = 0; from < sel.count; from += PROBE_CHUNK) {
+        uint32_t count = chunk_of(sel.count, from);
+        sf_arr_prefetch(arr, hashes + from, count);
+        for (uint32_t i = from; i < from + count; i++)
+            out[i] = sf_arr_find_one(arr, batch, columns, sf_sel_row(sel, i), tag_of(hashes[i]));
     }
 }
 
 /* ---- one row a key ---- */
 
+/* end: where the search ended that did not find the key. */
 static sf_status insert_unique(sf_arr *arr, const sf_batch *batch, const uint32_t *columns,
-                               uint32_t row, uint32_t tag, sf_ref *out, sf_error *err)
+                               uint32_t row, uint32_t tag, uint64_t *end, sf_ref *out,
+                               sf_error *err)
 {
+    uint32_t made = arr->index.made;
     if (!sf_index_reserve(&arr->index, tag))
         return sf_arr_no_memory(arr, err);
     SF_TRY(sf_row_create(arr, batch, columns, row, 1, out, err));
-    sf_index_insert(&arr->index, tag, *out);
-    return SF_OK;
-}
-
-static sf_status upsert_one(sf_arr *arr, const sf_batch *batch, const uint32_t *columns,
-                            uint32_t row, uint32_t tag, sf_ref *out, bool *is_new, sf_error *err)
-{
-    *out = sf_arr_find_one(arr, batch, columns, row, tag);
-    *is_new = *out == 0;
-    if (*out)
-        return arr_own(arr, ref_page(*out)) ? SF_OK : sf_arr_no_memory(arr, err);
-    SF_TRY(insert_unique(arr, batch, columns, row, tag, out, err));
-    arr->created.data[arr->created.len++] = *out;
+    if (SF_LIKELY(made == arr->index.made))
+        sf_index_insert_at(&arr->index, end, tag, *out);
+    else
+        sf_index_insert(&arr->index, tag, *out);
     return SF_OK;
 }
 
@@ -129,6 +138,18 @@ static bool reserve_created(sf_arr *arr, uint32_t count)
     return true;
 }
 
+static sf_status upsert_one(sf_arr *arr, const sf_batch *batch, const uint32_t *columns,
+                            uint32_t row, uint32_t tag, sf_ref *out, sf_error *err)
+{
+    uint64_t *end;
+    *out = probe(arr, batch, columns, row, tag, &end);
+    if (SF_LIKELY(*out))
+        return arr_own(arr, ref_page(*out)) ? SF_OK : sf_arr_no_memory(arr, err);
+    SF_TRY(insert_unique(arr, batch, columns, row, tag, end, out, err));
+    arr->created.data[arr->created.len++] = *out;
+    return SF_OK;
+}
+
 sf_status sf_arr_upsert(sf_arr *arr, const sf_batch *batch, const uint32_t *columns, sf_sel sel,
                         const uint64_t *hashes, sf_ref *out, bool *created, sf_error *err)
 {
@@ -136,18 +157,20 @@ sf_status sf_arr_upsert(sf_arr *arr, const sf_batch *batch, const uint32_t *colu
     sf_arr_check_batch(arr, batch, columns, arr->layout->column_count);
     if (arr->broken || !reserve_created(arr, sel.count))
         return sf_arr_no_memory(arr, err);
-    for (uint32_t i = 0; i < sel.count; i++) {
-        if (i % PROBE_CHUNK == 0)
-            sf_arr_prefetch(arr, hashes + i, chunk_of(sel.count, i));
-        bool is_new;
-        sf_status status = upsert_one(arr, batch, columns, sf_sel_row(sel, i), tag_of(hashes[i]),
-                                      &out[i], &is_new, err);
-        if (SF_UNLIKELY(status != SF_OK)) {
-            undo_created(arr);
-            return status;
+    for (uint32_t from = 0; from < sel.count; from += PROBE_CHUNK) {
+        uint32_t count = chunk_of(sel.count, from);
+        sf_arr_prefetch(arr, hashes + from, count);
+        for (uint32_t i = from; i < from + count; i++) {
+            size_t before = arr->created.len;
+            sf_status status = upsert_one(arr, batch, columns, sf_sel_row(sel, i),
+                                          tag_of(hashes[i]), &out[i], err);
+            if (SF_UNLIKELY(status != SF_OK)) {
+                undo_created(arr);
+                return status;
+            }
+            if (created)
+                created[i] = arr->created.len > before;
         }
-        if (created)
-            created[i] = is_new;
     }
     return SF_OK;
 }
@@ -160,7 +183,8 @@ sf_status sf_arr_replace(sf_arr *arr, const sf_batch *batch, const uint32_t *col
     if (arr->broken)
         return sf_arr_no_memory(arr, err);
     uint32_t tag = tag_of(hash);
-    sf_ref old = sf_arr_find_one(arr, batch, columns, row, tag), ref;
+    uint64_t *end;
+    sf_ref old = probe(arr, batch, columns, row, tag, &end), ref;
     if (old) {
         SF_TRY(sf_row_overwrite(arr, old, batch, columns, row, &ref, err));
         if (ref != old) {
@@ -168,7 +192,7 @@ sf_status sf_arr_replace(sf_arr *arr, const sf_batch *batch, const uint32_t *col
             sf_arr_unplace(arr, old);
         }
     } else {
-        SF_TRY(insert_unique(arr, batch, columns, row, tag, &ref, err));
+        SF_TRY(insert_unique(arr, batch, columns, row, tag, end, &ref, err));
     }
     if (out)
         *out = ref;

@@ -17,12 +17,14 @@ enum {
     ROUND_SLOTS = 8192, /* large arrays are whole 64 KiB, as the allocator rounds them anyway */
 };
 
-static uint32_t used_max(const sf_segment *segment)
-{
-    return segment->homes / 5 * 4;
-}
-
 /* ---- segments ---- */
+
+/* Segments fill alike, so each gets another limit (69 to 80 %): they grow one after the other instead
+ * of all within one batch. */
+static uint32_t used_max(const sf_index *index, uint32_t homes)
+{
+    return (uint32_t)((uint64_t)homes * (44 + index->made % 8) / 64);
+}
 
 static sf_segment *segment_new(sf_index *index, uint32_t slots, uint32_t tail, uint32_t depth)
 {
@@ -36,7 +38,12 @@ static sf_segment *segment_new(sf_index *index, uint32_t slots, uint32_t tail, u
         return NULL;
     }
     memset(array, 0, slots * sizeof *array);
-    *segment = (sf_segment){.slots = array, .homes = slots - tail, .total = slots, .depth = depth};
+    *segment = (sf_segment){.slots = array,
+                            .homes = slots - tail,
+                            .total = slots,
+                            .used_max = used_max(index, slots - tail),
+                            .depth = depth};
+    index->made++;
     index->bytes += sizeof *segment + slots * sizeof *array;
     return segment;
 }
@@ -63,6 +70,7 @@ static bool segment_fill(sf_segment *segment, const uint64_t *from, const uint64
         *free_at++ = *from;
         segment->used++;
     }
+    segment->end = (uint32_t)(free_at - segment->slots);
     return true;
 }
 
@@ -136,7 +144,7 @@ static bool grow(sf_index *index, sf_segment *segment, uint32_t tag)
     if (segment->total >= SEGMENT_SLOTS_MAX && segment->depth < DEPTH_MAX)
         return split(index, segment, tag);
     uint32_t homes = segment->homes, tail = segment->total - segment->homes;
-    if (segment->used < used_max(segment)) /* the end was reached, not the load */
+    if (segment->used < segment->used_max) /* the end was reached, not the load */
         tail *= 2;
     else if (segment->total < ROUND_SLOTS)
         homes *= 2;
@@ -153,37 +161,38 @@ static bool grow(sf_index *index, sf_segment *segment, uint32_t tag)
 
 /* ---- entries ---- */
 
-bool sf_index_reserve(sf_index *index, uint32_t tag)
+bool sf_index_reserve_slow(sf_index *index, uint32_t tag)
 {
     for (;;) {
         sf_segment *segment = index_segment(index, tag);
-        if (SF_LIKELY(segment->used < used_max(segment))) {
-            const uint64_t *at = segment_home(segment, tag);
-            const uint64_t *last = segment->slots + segment->total - 1;
-            while (*at)
-                at++;
-            if (at < last)
-                return true;
-        }
+        if (segment->used < segment->used_max && segment->end + 1 < segment->total)
+            return true;
         if (!grow(index, segment, tag))
             return false;
     }
 }
 
-void sf_index_insert(sf_index *index, uint32_t tag, sf_ref ref)
+void sf_index_insert_at(sf_index *index, uint64_t *at, uint32_t tag, sf_ref ref)
 {
     sf_segment *segment = index_segment(index, tag);
-    uint64_t *at = segment_home(segment, tag);
-    while (*at && *at >> 32 <= tag)
-        at++;
     uint64_t moving = (uint64_t)tag << 32 | ref;
     while (moving) {
         uint64_t next = *at;
         *at++ = moving;
         moving = next;
     }
+    uint32_t end = (uint32_t)(at - segment->slots);
+    segment->end = end > segment->end ? end : segment->end;
     segment->used++;
     index->used++;
+}
+
+void sf_index_insert(sf_index *index, uint32_t tag, sf_ref ref)
+{
+    uint64_t *at = index_seek(index, tag);
+    while (entry_is(*at, tag))
+        at++;
+    sf_index_insert_at(index, at, tag, ref);
 }
 
 static uint64_t *find_entry(const sf_index *index, uint32_t tag, sf_ref ref)

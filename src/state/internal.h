@@ -190,13 +190,15 @@ typedef struct {
     uint64_t *slots; /* tag << 32 | ref, 0 = empty; ascending; the last one is always empty */
     uint32_t homes;  /* tags are spread over the first homes slots, in order */
     uint32_t total;
-    uint32_t used;
+    uint32_t used, used_max;
+    uint32_t end;   /* no slot from here on is in use */
     uint32_t depth; /* leading bits that all tags in it share */
 } sf_segment;
 
 typedef struct {
     sf_segment **dir; /* by the first depth bits of the tag; neighbours may share a segment */
     uint32_t depth;
+    uint32_t made; /* segments ever; grows whenever slots move to other arrays */
     uint64_t used;
     size_t bytes;
     sf_budget *budget;
@@ -212,16 +214,12 @@ static inline uint64_t *segment_home(const sf_segment *segment, uint32_t tag)
     return segment->slots +
            ((uint64_t)(uint32_t)((uint64_t)tag << segment->depth) * segment->homes >> 32);
 }
-static inline const uint64_t *segment_seek(const sf_segment *segment, uint32_t tag)
+static inline uint64_t *index_seek(const sf_index *index, uint32_t tag)
 {
-    const uint64_t *at = segment_home(segment, tag);
+    uint64_t *at = segment_home(index_segment(index, tag), tag);
     while (*at && *at >> 32 < tag)
         at++;
     return at;
-}
-static inline const uint64_t *index_seek(const sf_index *index, uint32_t tag)
-{
-    return segment_seek(index_segment(index, tag), tag);
 }
 static inline bool entry_is(uint64_t entry, uint32_t tag)
 {
@@ -230,9 +228,17 @@ static inline bool entry_is(uint64_t entry, uint32_t tag)
 
 bool sf_index_init(sf_index *index, sf_budget *budget); /* one small segment */
 void sf_index_deinit(sf_index *index);
+SF_MUST_USE bool sf_index_reserve_slow(sf_index *index, uint32_t tag);
 /* Room for one more entry of this tag, so that the next insert cannot fail. */
-SF_MUST_USE bool sf_index_reserve(sf_index *index, uint32_t tag);
+SF_MUST_USE static inline bool sf_index_reserve(sf_index *index, uint32_t tag)
+{
+    const sf_segment *segment = index_segment(index, tag);
+    return SF_LIKELY(segment->used < segment->used_max && segment->end + 1 < segment->total) ||
+           sf_index_reserve_slow(index, tag);
+}
 void sf_index_insert(sf_index *index, uint32_t tag, sf_ref ref); /* after reserve */
+/* The same where a search for the tag ended, unless reserve moved the segment meanwhile. */
+void sf_index_insert_at(sf_index *index, uint64_t *at, uint32_t tag, sf_ref ref);
 void sf_index_remove(sf_index *index, uint32_t tag, sf_ref ref);
 void sf_index_set(sf_index *index, uint32_t tag, sf_ref old_ref, sf_ref new_ref);
 /* Of an empty index: room for about that many entries. */
@@ -332,7 +338,7 @@ sf_status sf_row_overwrite(sf_arr *arr, sf_ref ref, const sf_batch *batch, const
 /* find.c: the row of the batch row's key. */
 sf_ref sf_arr_find_one(const sf_arr *arr, const sf_batch *batch, const uint32_t *columns,
                        uint32_t row, uint32_t tag);
-enum { PROBE_CHUNK = 128 };
+enum { PROBE_CHUNK = 64 };
 /* Bring slots and rows of the next probes near. count <= PROBE_CHUNK. */
 void sf_arr_prefetch(const sf_arr *arr, const uint64_t *hashes, uint32_t count);
 void sf_arr_check_batch(const sf_arr *arr, const sf_batch *batch, const uint32_t *columns,
