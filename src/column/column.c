@@ -183,12 +183,15 @@ static void gather_lanes(void *out, const void *lanes, size_t lane_bytes, sf_sel
 static bool gather_valid(uint64_t *out, const uint64_t *valid, sf_sel sel)
 {
     bool any_null = false;
-    memset(out, 0, SF_VALID_WORDS(sel.count) * 8);
-    for (uint32_t i = 0; i < sel.count; i++) {
-        uint32_t row = sel.rows[i];
-        uint64_t bit = valid[row >> 6] >> (row & 63) & 1;
-        out[i >> 6] |= bit << (i & 63);
-        any_null |= !bit;
+    for (uint32_t from = 0; from < sel.count; from += 64) {
+        uint32_t bits = sel.count - from < 64 ? sel.count - from : 64;
+        uint64_t word = 0;
+        for (uint32_t k = 0; k < bits; k++) {
+            uint32_t row = sel.rows[from + k];
+            word |= (valid[row >> 6] >> (row & 63) & 1) << k;
+        }
+        out[from >> 6] = word;
+        any_null |= word != (bits == 64 ? UINT64_MAX : (1ULL << bits) - 1);
     }
     return any_null;
 }

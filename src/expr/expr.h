@@ -183,7 +183,7 @@ typedef struct sf_agg_call {
     const sf_expr *arg;    /* NULL: COUNT(*) */
     const sf_expr *filter; /* FILTER (WHERE ...), NULL: none */
     double parameter;      /* PERCENTILE_CONT's p */
-    bool distinct;         /* INLINE over each distinct value once: the operator sees to it */
+    bool distinct;         /* each distinct value counts once: the operator sees to it */
     const char *warning;   /* what the user should be told (SUM over text); NULL: nothing */
     sf_span span;
 } sf_agg_call;

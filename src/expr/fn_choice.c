@@ -1,23 +1,6 @@
 /* GREATEST, LEAST, NULLIF: one of the arguments, by comparing them. */
 #include "expr/kernel.h"
 
-/* -1, 0, 1 of two present values of one type. */
-static int order_of(const sf_operand *a, const sf_operand *b, uint32_t lane)
-{
-    switch (a->type) {
-    case SF_TYPE_UTF8: return sf_str_cmp(sf_operand_str(a, lane), sf_operand_str(b, lane));
-    case SF_TYPE_F64: {
-        double x = sf_operand_f64(a, lane), y = sf_operand_f64(b, lane);
-        return (x > y) - (x < y);
-    }
-    case SF_TYPE_BOOL: return sf_operand_bool(a, lane) - sf_operand_bool(b, lane);
-    default: {
-        int64_t x = sf_operand_i64(a, lane), y = sf_operand_i64(b, lane);
-        return (x > y) - (x < y);
-    }
-    }
-}
-
 /* The argument that wins a lane, NULLs left out; NULL when all are. */
 static const sf_operand *winner(const sf_call *call, uint32_t lane, int wanted)
 {
@@ -26,7 +9,7 @@ static const sf_operand *winner(const sf_call *call, uint32_t lane, int wanted)
         const sf_operand *arg = &call->args[k];
         if (sf_operand_is_null(arg, lane))
             continue;
-        int order = best ? order_of(arg, best, lane) : wanted;
+        int order = best ? sf_operand_order(arg, lane, best, lane) : wanted;
         if (order * wanted > 0)
             best = arg;
     }

@@ -171,15 +171,24 @@ static bool text_equal(const sf_column *a, const sf_column *b, uint32_t row)
     return memcmp(sf_column_str(a, row).data, sf_column_str(b, row).data, x->len) == 0;
 }
 
-static int text_order(const sf_operand *a, const sf_operand *b, uint32_t row)
+/* The first four bytes decide most orders; equal ones need the whole texts. */
+static void text_order(sf_cmp cmp, const sf_operand *a, const sf_operand *b, uint32_t rows,
+                       uint8_t *out)
 {
-    if (a->column && b->column) {
-        uint32_t x = view_prefix(SF_LANES(a->column, sf_view) + row);
-        uint32_t y = view_prefix(SF_LANES(b->column, sf_view) + row);
-        if (x != y)
-            return x < y ? -1 : 1;
+    const sf_view *x = a->column ? a->column->data : NULL, *y = b->column ? b->column->data : NULL;
+    sf_view fixed = {0};
+    if (!x || !y) {
+        sf_str text = x ? b->constant->as.str : a->constant->as.str;
+        memcpy(fixed.u.inlined, text.data, text.len < 4 ? text.len : 4);
     }
-    return sf_str_cmp(sf_operand_str(a, row), sf_operand_str(b, row));
+    uint32_t constant = view_prefix(&fixed);
+    for (uint32_t i = 0; i < rows; i++) {
+        uint32_t p = x ? view_prefix(&x[i]) : constant, q = y ? view_prefix(&y[i]) : constant;
+        int order = (p > q) - (p < q);
+        if (order == 0)
+            order = sf_str_cmp(sf_operand_str(a, i), sf_operand_str(b, i));
+        out[i] = ordered(cmp, order);
+    }
 }
 
 static void text_compare(sf_cmp cmp, const sf_operand *a, const sf_operand *b, uint32_t rows,
@@ -193,8 +202,7 @@ static void text_compare(sf_cmp cmp, const sf_operand *a, const sf_operand *b, u
     } else if (cmp <= SF_CMP_NE && b->column) {
         text_equal_constant(b->column, a->constant->as.str, cmp == SF_CMP_EQ, rows, out);
     } else {
-        for (uint32_t i = 0; i < rows; i++)
-            out[i] = ordered(cmp, text_order(a, b, i));
+        text_order(cmp, a, b, rows, out);
     }
 }
 
@@ -232,6 +240,23 @@ DEFINE_CMP(gt, SF_CMP_GT)
 DEFINE_CMP(ge, SF_CMP_GE)
 
 /* ---- with NULL rules of their own ---- */
+
+/* -1, 0, 1 of two present values of one type. */
+int sf_operand_order(const sf_operand *a, uint32_t a_lane, const sf_operand *b, uint32_t b_lane)
+{
+    switch (a->type) {
+    case SF_TYPE_UTF8: return sf_str_cmp(sf_operand_str(a, a_lane), sf_operand_str(b, b_lane));
+    case SF_TYPE_F64: {
+        double x = sf_operand_f64(a, a_lane), y = sf_operand_f64(b, b_lane);
+        return (x > y) - (x < y);
+    }
+    case SF_TYPE_BOOL: return sf_operand_bool(a, a_lane) - sf_operand_bool(b, b_lane);
+    default: {
+        int64_t x = sf_operand_i64(a, a_lane), y = sf_operand_i64(b, b_lane);
+        return (x > y) - (x < y);
+    }
+    }
+}
 
 static bool constant_null(const sf_operand *operand)
 {
@@ -290,8 +315,43 @@ bool sf_fn_between(sf_call *call)
     return ok;
 }
 
+/* Long lists of constants of the value's own type come sorted, NULLs last (resolve.c). */
+static bool in_sorted(const sf_call *call, uint32_t lane, uint32_t items)
+{
+    uint32_t low = 1, high = 1 + items;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int order = sf_operand_order(&call->args[0], lane, &call->args[middle], 0);
+        if (order == 0)
+            return true;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return false;
+}
+
+static bool sorted_list(sf_call *call)
+{
+    uint32_t items = call->arg_count - 1;
+    while (items && call->args[items].constant->is_null)
+        items--;
+    bool some_null = items < call->arg_count - 1;
+    for (uint32_t i = 0; i < call->rows; i++) {
+        bool null = sf_operand_is_null(&call->args[0], i);
+        bool found = !null && in_sorted(call, i, items);
+        SF_OUT(call, uint8_t)[i] = found;
+        if ((null || (!found && some_null)) && !sf_call_null(call, i))
+            return false;
+    }
+    return true;
+}
+
 bool sf_fn_in_list(sf_call *call)
 {
+    if (sf_in_list_is_sorted(call->expr))
+        return sorted_list(call);
     size_t rows = call->rows;
     uint8_t *any_true = sf_alloc(4 * rows + 1);
     if (!any_true)

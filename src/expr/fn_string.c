@@ -58,9 +58,30 @@ static void ascii_cased(sf_buf *buf, sf_str text, bool up)
     buf->data[buf->len] = 0;
 }
 
+/* Texts inside their views need no bytes elsewhere; zero bytes behind them stay zero. */
+static inline sf_view view_cased(sf_view view, bool up)
+{
+    char first = up ? 'a' : 'A';
+    for (int k = 0; k < SF_VIEW_INLINE; k++) {
+        char c = view.u.inlined[k];
+        view.u.inlined[k] = (char)(c ^ ((unsigned char)(c - first) < 26 ? 0x20 : 0));
+    }
+    return view;
+}
+
+static bool view_is_ascii(const sf_view *view)
+{
+    uint64_t head;
+    uint32_t tail;
+    memcpy(&head, view->u.inlined, sizeof head);
+    memcpy(&tail, view->u.inlined + 8, sizeof tail);
+    return ((head | tail) & 0x8080808080808080ULL) == 0;
+}
+
 static bool cased(sf_call *call, bool up)
 {
     sf_text_out out;
+    const sf_column *source = call->args[0].column;
     if (!sf_text_begin(&out, call, NULL))
         return false;
     sf_buf buf = {0};
@@ -68,6 +89,11 @@ static bool cased(sf_call *call, bool up)
     for (uint32_t i = 0; i < call->rows && ok; i++) {
         if (sf_call_is_null(call, i))
             continue;
+        const sf_view *view = source ? SF_LANES(source, sf_view) + i : NULL;
+        if (view && view->len <= SF_VIEW_INLINE && view_is_ascii(view)) {
+            out.lanes[i] = view_cased(*view, up);
+            continue;
+        }
         sf_str text = sf_operand_str(&call->args[0], i);
         sf_buf_clear(&buf);
         if (sf_text_is_ascii(text))

@@ -122,6 +122,11 @@ void sf_compare_lanes(sf_cmp cmp, const sf_operand *a, const sf_operand *b, uint
 bool sf_type_comparable(sf_type a, sf_type b);
 /* -1, 0, 1 of two present values. */
 int sf_compare_i64_f64(int64_t a, double b);
+int sf_operand_order(const sf_operand *a, uint32_t a_lane, const sf_operand *b, uint32_t b_lane);
+/* IN over more constants than this, all of the value's type, is searched instead of compared one by
+ * one: builders sort them, NULLs last. */
+enum { SF_IN_LIST_SHORT = 8 };
+bool sf_in_list_is_sorted(const sf_expr *expr);
 
 typedef struct {
     sf_eval *eval;

@@ -6,6 +6,7 @@
 #include "text/text.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* The letter of argument i; 0 past the end. */
 static char letter_of(const char *args, uint32_t i)
@@ -262,6 +263,26 @@ static sf_status convert_args(sf_arena *arena, const sf_function *function, cons
     return SF_OK;
 }
 
+bool sf_in_list_is_sorted(const sf_expr *expr)
+{
+    if (expr->function->kernel != sf_fn_in_list || expr->arg_count <= SF_IN_LIST_SHORT + 1)
+        return false;
+    for (uint32_t i = 1; i < expr->arg_count; i++)
+        if (expr->args[i]->kind != SF_EXPR_LITERAL || expr->args[i]->type != expr->args[0]->type)
+            return false;
+    return true;
+}
+
+static int literal_order(const void *left, const void *right)
+{
+    const sf_expr *a = *(const sf_expr *const *)left, *b = *(const sf_expr *const *)right;
+    if (a->literal.is_null || b->literal.is_null)
+        return a->literal.is_null - b->literal.is_null;
+    sf_operand x = {.type = a->type, .constant = &a->literal};
+    sf_operand y = {.type = b->type, .constant = &b->literal};
+    return sf_operand_order(&x, 0, &y, 0);
+}
+
 /* Constant patterns are judged here, where the user can be told. */
 static sf_status check_regex(const sf_function *function, const sf_expr *const *args,
                              uint32_t count, sf_error *err)
@@ -288,6 +309,9 @@ static sf_status call_overload(sf_arena *arena, const sf_function *function,
     sf_type type = SF_TYPE_UTF8, unified;
     SF_TRY(convert_args(arena, function, converted, count, span, &unified, err));
     SF_TRY(check_regex(function, converted, count, err));
+    sf_expr list = {.function = function, .args = converted, .arg_count = count};
+    if (sf_in_list_is_sorted(&list))
+        qsort(converted + 1, count - 1, sizeof *converted, literal_order);
     if (function->result == 'u')
         type = unified;
     else if (function->result == 'a')

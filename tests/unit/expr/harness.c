@@ -253,6 +253,20 @@ static bool spare_bits_are_clear(const sf_column *column)
     return column->valid[column->rows / 64] >> (column->rows % 64) == 0;
 }
 
+/* Buffers long enough, views inside, as the batch's own check sees it. */
+static bool is_sound(const sf_column *column)
+{
+    sf_field field = {"x", column->type, false};
+    sf_schema *schema = sf_schema_new(&field, 1);
+    sf_column *columns[] = {sf_column_ref(column)};
+    sf_batch *batch = schema ? sf_batch_new(schema, column->rows, columns, NULL, NULL) : NULL;
+    sf_error err = {0};
+    bool ok = batch && sf_batch_verify(batch, &err);
+    sf_batch_unref(batch);
+    sf_schema_unref(schema);
+    return ok;
+}
+
 static bool column_agrees(const sf_expr *expr, const sf_batch *batch, sf_sel sel,
                           const sf_column *full, uint64_t *errors)
 {
@@ -263,7 +277,7 @@ static bool column_agrees(const sf_expr *expr, const sf_batch *batch, sf_sel sel
     sf_error err;
     bool ok = sf_eval_column(&eval, expr, batch, sel, &part, &err) == SF_OK;
     sf_column *want = sf_column_gather(full, sel);
-    ok = ok && want && same_lanes(part, want) && spare_bits_are_clear(part);
+    ok = ok && want && same_lanes(part, want) && spare_bits_are_clear(part) && is_sound(part);
     uint64_t listed = eval.errors.len, counted = 0;
     for (int i = 0; i < SF_EVAL_ERROR_COUNT; i++)
         counted += eval.error_counts[i];
