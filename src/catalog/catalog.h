@@ -105,7 +105,11 @@ typedef struct sf_def {
     char *body;        /* canonical JSON of the declared part, secrets included */
 } sf_def;
 
-typedef enum { SF_MISFIT_NULL, SF_MISFIT_DROP_ROW, SF_MISFIT_REJECT_BATCH } sf_misfit;
+typedef enum {
+    SF_ON_MISFIT_NULL,
+    SF_ON_MISFIT_DROP_ROW,
+    SF_ON_MISFIT_REJECT_BATCH
+} sf_misfit_policy;
 
 typedef struct {
     const char *id, *label;
@@ -121,7 +125,7 @@ typedef struct {
     const char *generator_profile;
     double events_per_second;
     bool enabled;
-    sf_misfit on_misfit;
+    sf_misfit_policy on_misfit;
     /* JSON objects whose members belong to the kind; NULL: none. */
     const char *connector, *ingest, *scenario;
     /* The event-time lateness of the source. Declared: rows that come later are refused for every

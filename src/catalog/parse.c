@@ -231,7 +231,8 @@ static void read_source(sf_json_in *in, const sf_catalog_rules *rules, const sf_
     source->generator_profile = sf_json_in_text(in, "generatorProfile", 64, "generic");
     source->events_per_second = sf_json_in_number(in, "eventsPerSecond", RATE_MAX, 5);
     source->enabled = sf_json_in_bool(in, "enabled", true);
-    source->on_misfit = (sf_misfit)sf_json_in_choice(in, "onCoercionFailure", sf_misfit_names, 0);
+    source->on_misfit =
+        (sf_misfit_policy)sf_json_in_choice(in, "onCoercionFailure", sf_misfit_names, 0);
     source->lateness_declared = sf_json_in_get(in, "latenessMs") != NULL;
     source->lateness_ms = sf_json_in_integer(in, "latenessMs", 0, MS_MAX, 1000);
     source->idle_ms = sf_json_in_integer(in, "idleMs", 0, MS_MAX, 1000);

@@ -20,9 +20,9 @@ typedef struct sf_caller sf_caller; /* who asks; NULL: nobody has signed in */
 typedef struct {
     const char *dir; /* data directory: created when missing, locked while open */
     const char *name, *version, *rest_url, *grpc_url; /* as /api/meta/instance tells them */
-    bool seed_demo;  /* into an empty data directory */
+    bool seed_demo;                                   /* into an empty data directory */
     int64_t memory_bytes, journal_bytes, checkpoint_ms, log_bytes, workers; /* 0: the defaults */
-    const char *jwt_key, *jwt_issuer, *jwt_audience; /* NULL: the defaults */
+    const char *jwt_key, *jwt_issuer, *jwt_audience;                        /* NULL: the defaults */
     uint32_t hash_iterations; /* 0: the default; tests use few */
     sf_disk disk;
     sf_clock clock;

@@ -54,7 +54,7 @@ static void a_source_says_everything(void)
     CHECK_INT(source->fields.columns[1].type, SF_TYPE_JSON);
     CHECK_INT(source->fields.columns[2].type, SF_TYPE_JSON); /* a list of doubles */
     CHECK_INT(source->fields.items[2].type, SF_TYPE_F64);
-    CHECK_INT(source->on_misfit, SF_MISFIT_DROP_ROW);
+    CHECK_INT(source->on_misfit, SF_ON_MISFIT_DROP_ROW);
     sf_def_unref(def);
     world_close(&w);
 }
