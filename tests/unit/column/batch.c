@@ -1,7 +1,7 @@
 /* column: builders, gathering, concatenation, compaction, hashing, packing. */
 #include "column/column.h"
 #include "column/pack.h"
-#include "unit/check.h"
+#include "tests.h"
 
 static const sf_field fields[] = {{"n", SF_TYPE_I64, false},
                                   {"d", SF_TYPE_F64, false},
@@ -50,7 +50,7 @@ static void check_row(const sf_batch *batch, uint32_t at, uint32_t i)
     CHECK_INT(SF_LANES(batch->columns[4], int64_t)[at], 1000 + i);
 }
 
-static void builders_give_what_was_put(void)
+void builders_give_what_was_put(void)
 {
     sf_batch *batch = make(200, true);
     REQUIRE(batch);
@@ -66,7 +66,7 @@ static void builders_give_what_was_put(void)
     sf_batch_unref(batch);
 }
 
-static void gather_picks_rows(void)
+void gather_picks_rows(void)
 {
     sf_batch *batch = make(130, true);
     REQUIRE(batch);
@@ -89,7 +89,7 @@ static void gather_picks_rows(void)
     sf_batch_unref(batch);
 }
 
-static void concat_keeps_texts_and_weights(void)
+void concat_keeps_texts_and_weights(void)
 {
     sf_batch *a = make(5, false), *b = make(4, true);
     REQUIRE(a && b);
@@ -109,7 +109,7 @@ static void concat_keeps_texts_and_weights(void)
     sf_batch_unref(b);
 }
 
-static void compaction_lets_go_of_dead_text(void)
+void compaction_lets_go_of_dead_text(void)
 {
     sf_builder builder;
     REQUIRE(sf_builder_init(&builder, SF_TYPE_UTF8, 0));
@@ -132,7 +132,7 @@ static void compaction_lets_go_of_dead_text(void)
     sf_column_unref(all);
 }
 
-static void shared_text_is_not_copied(void)
+void shared_text_is_not_copied(void)
 {
     sf_buffer *buffer = sf_buffer_new(64);
     REQUIRE(buffer);
@@ -153,7 +153,7 @@ static void shared_text_is_not_copied(void)
     sf_buffer_unref(buffer);
 }
 
-static void truncated_rows_leave_no_trace(void)
+void truncated_rows_leave_no_trace(void)
 {
     sf_builder builder;
     REQUIRE(sf_builder_init(&builder, SF_TYPE_I64, 0));
@@ -197,7 +197,7 @@ static uint64_t hash_one(sf_type type, double d, sf_str s)
     return hash;
 }
 
-static void hashing_follows_group_by(void)
+void hashing_follows_group_by(void)
 {
     sf_str none = {0};
     CHECK(hash_one(SF_TYPE_F64, 0.0, none) == hash_one(SF_TYPE_F64, -0.0, none));
@@ -209,7 +209,7 @@ static void hashing_follows_group_by(void)
     CHECK(hash_one(SF_TYPE_UTF8, 0, SF_STR("ab")) != hash_one(SF_TYPE_UTF8, 0, SF_STR("ba")));
 }
 
-static void packing_round_trips(void)
+void packing_round_trips(void)
 {
     sf_error err = {0};
     for (int weighted = 0; weighted < 2; weighted++) {
@@ -231,7 +231,7 @@ static void packing_round_trips(void)
 
 /* No byte of a packed batch may be believed: every truncation and every flipped byte gives an error
  * or a batch that verifies. */
-static void packing_survives_damage(void)
+void packing_survives_damage(void)
 {
     sf_error err = {0};
     sf_batch *batch = make(20, true), *back;
@@ -252,7 +252,7 @@ static void packing_survives_damage(void)
     sf_buf_deinit(&bytes);
 }
 
-static void adapting_takes_columns_by_name(void)
+void adapting_takes_columns_by_name(void)
 {
     sf_batch *batch = make(3, false);
     static const sf_field wanted[] = {{"S", SF_TYPE_UTF8, false},  /* any case */
@@ -273,7 +273,7 @@ static void adapting_takes_columns_by_name(void)
 }
 
 /* The n-th allocation and all after it fail: every builder step must give up cleanly. */
-static void memory_may_run_out_anywhere(void)
+void memory_may_run_out_anywhere(void)
 {
     for (uint64_t n = 1; n < 40; n++) {
         sf_alloc_fail_after(n);
@@ -286,14 +286,3 @@ static void memory_may_run_out_anywhere(void)
     }
     CHECK_INT(sf_check_failures, 0);
 }
-
-static const sf_case cases[] = {
-    SF_CASE(builders_give_what_was_put),     SF_CASE(gather_picks_rows),
-    SF_CASE(concat_keeps_texts_and_weights), SF_CASE(compaction_lets_go_of_dead_text),
-    SF_CASE(shared_text_is_not_copied),      SF_CASE(truncated_rows_leave_no_trace),
-    SF_CASE(hashing_follows_group_by),       SF_CASE(packing_round_trips),
-    SF_CASE(packing_survives_damage),        SF_CASE(adapting_takes_columns_by_name),
-    SF_CASE(memory_may_run_out_anywhere),
-};
-
-SF_RUN("column", cases)
