@@ -111,9 +111,9 @@ typedef struct {
 
 typedef struct {
     const sf_sql_expr *ast;
-    sf_agg_call call; /* bound as if nothing were retracted: for its types */
-    const sf_expr **args;
-    const sf_expr *filter;
+    sf_agg_call call;     /* bound as if nothing were retracted: for its types */
+    const sf_expr **args; /* FILTER is a CASE around the last: aggregates leave NULLs out */
+    uint32_t arg_count;
     const char *name;
 } sf_sqlb_agg;
 

@@ -25,14 +25,14 @@ bool sf_sqlb_has_aggregate(const sf_sql_expr *ast)
 
 /* ---- aggregates ---- */
 
-static bool same_args(const sf_sqlb_agg *a, const sf_expr *const *args, size_t count,
-                      const sf_expr *filter)
+static bool same_call(const sf_sqlb_agg *a, const sf_sqlb_agg *c)
 {
-    if (a->ast->args.count != count || !a->filter != !filter ||
-        (filter && !sf_expr_equal(a->filter, filter)))
+    const sf_sql_call *one = a->ast->call, *other = c->ast->call;
+    if (!sf_str_eq_nocase(one->name.text, other->name.text) || one->distinct != other->distinct ||
+        a->arg_count != c->arg_count)
         return false;
-    for (size_t i = 0; i < count; i++) {
-        if (!a->args[i] != !args[i] || (args[i] && !sf_expr_equal(a->args[i], args[i])))
+    for (uint32_t i = 0; i < a->arg_count; i++) {
+        if (!sf_expr_equal(a->args[i], c->args[i]))
             return false;
     }
     return true;
@@ -42,6 +42,23 @@ static bool takes_star(const sf_sql_expr *ast)
 {
     return ast->args.count == 1 && ast->args.items[0]->kind == SF_EX_STAR &&
            !ast->args.items[0]->star.text.len;
+}
+
+/* FILTER (WHERE p): the argument is NULL where p is not true. COUNT(*) counts such a value. */
+static sf_status apply_filter(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *filter,
+                              sf_sqlb_agg *agg)
+{
+    const sf_expr *parts[3];
+    sf_literal yes = {.as.boolean = true}, none = {.is_null = true};
+    scope->place = "FILTER";
+    SF_TRY(sf_sqlb_expr(b, scope, filter, &parts[0]));
+    SF_TRY(sf_sqlb_to_bool(b, parts[0], "FILTER", &parts[0]));
+    if (agg->arg_count)
+        parts[1] = agg->args[--agg->arg_count];
+    else
+        SF_TRY(sf_expr_literal(b->arena, SF_TYPE_BOOL, &yes, filter->span, &parts[1], b->err));
+    SF_TRY(sf_expr_literal(b->arena, SF_TYPE_UTF8, &none, filter->span, &parts[2], b->err));
+    return sf_expr_case(b->arena, parts, 3, filter->span, &agg->args[agg->arg_count++], b->err);
 }
 
 /* Arguments and filter, over the input's columns. */
@@ -59,12 +76,10 @@ static sf_status bind_inside(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr
     const char *place = scope->place;
     scope->in_aggregate = true;
     for (size_t i = 0; !takes_star(ast) && i < ast->args.count; i++)
-        SF_TRY(sf_sqlb_expr(b, scope, ast->args.items[i], &agg->args[i]));
-    if (call->filter) {
-        scope->place = "FILTER";
-        SF_TRY(sf_sqlb_expr(b, scope, call->filter, &agg->filter));
-        SF_TRY(sf_sqlb_to_bool(b, agg->filter, "FILTER", &agg->filter));
-    }
+        SF_TRY(sf_sqlb_expr(b, scope, ast->args.items[i], &agg->args[agg->arg_count++]));
+    bool whole = takes_star(ast) || agg->arg_count > 0; /* otherwise an argument is missing */
+    if (call->filter && whole)
+        SF_TRY(apply_filter(b, scope, call->filter, agg));
     scope->in_aggregate = false;
     scope->place = place;
     return SF_OK;
@@ -73,9 +88,8 @@ static sf_status bind_inside(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr
 static sf_status resolve(sf_sqlb *b, const sf_sqlb_agg *agg, const sf_expr *const *args,
                          bool append_only, sf_agg_call *out)
 {
-    bool star = takes_star(agg->ast);
-    return sf_aggregate_bind(b->arena, agg->ast->call->name.text, args,
-                             star ? 0 : (uint32_t)agg->ast->args.count, star,
+    bool star = takes_star(agg->ast) && agg->arg_count == 0;
+    return sf_aggregate_bind(b->arena, agg->ast->call->name.text, args, agg->arg_count, star,
                              agg->ast->call->distinct, append_only, agg->ast->op_span, out, b->err);
 }
 
@@ -87,10 +101,7 @@ static sf_status aggregate(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *
     SF_TRY(bind_inside(b, scope, ast, &agg));
     uint32_t number = 0;
     for (; number < group->agg_count; number++) {
-        const sf_sqlb_agg *old = &group->aggs[number];
-        if (sf_str_eq_nocase(old->ast->call->name.text, ast->call->name.text) &&
-            old->ast->call->distinct == ast->call->distinct &&
-            same_args(old, agg.args, ast->args.count, agg.filter))
+        if (same_call(&group->aggs[number], &agg))
             break;
     }
     if (number == group->agg_count) {
@@ -281,15 +292,12 @@ static sf_status node_aggs(sf_sqlb *b, const sf_sqlb_group *group, uint32_t belo
         return sf_fail_memory(b->err);
     for (size_t i = 0; i < group->agg_count; i++) {
         const sf_sqlb_agg *agg = &group->aggs[i];
-        size_t count = takes_star(agg->ast) ? 0 : agg->ast->args.count;
-        const sf_expr **args = SF_ARENA_ARRAY(b->scratch, const sf_expr *, count + 1);
+        const sf_expr **args = SF_ARENA_ARRAY(b->scratch, const sf_expr *, agg->arg_count + 1u);
         if (!args)
             return sf_fail_memory(b->err);
-        for (size_t k = 0; k < count; k++)
+        for (uint32_t k = 0; k < agg->arg_count; k++)
             SF_TRY(sf_sqlb_remap(b, agg->args[k], &args[k]));
         SF_TRY(resolve(b, agg, args, append_only, &(*calls)[i]));
-        if (agg->filter)
-            SF_TRY(sf_sqlb_remap(b, agg->filter, &(*calls)[i].filter));
         (*names)[i] = agg->name;
     }
     return SF_OK;
@@ -354,10 +362,8 @@ static void use_aggregates(sf_sqlb *b, const sf_sqlb_group *group)
 {
     for (size_t i = 0; i < group->agg_count; i++) {
         const sf_sqlb_agg *agg = &group->aggs[i];
-        for (size_t k = 0; !takes_star(agg->ast) && k < agg->ast->args.count; k++)
+        for (uint32_t k = 0; k < agg->arg_count; k++)
             sf_sqlb_use(b, agg->args[k]);
-        if (agg->filter)
-            sf_sqlb_use(b, agg->filter);
     }
 }
 
