@@ -228,7 +228,7 @@ static void try_load(const page_store *store, const struct shape *shape, const s
 static bool is_target(const uint8_t *page, uint32_t at)
 {
     bool is_rows = memcmp(page, "SFP1", 4) == 0;
-    if (at < (is_rows ? 400 : 32))
+    if (at < (is_rows ? 250 : 32))
         return true;
     return page[at] != 0 && at % (is_rows ? 101 : 20011) == 0;
 }

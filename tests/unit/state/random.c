@@ -235,7 +235,7 @@ void random_unique(void)
     for (size_t s = 0; s < SF_COUNT_OF(unique_shapes); s++) {
         struct run run;
         REQUIRE(run_start(&run, &unique_shapes[s], 100 + s));
-        for (int step = 0; step < 150 && !sf_check_failures; step++) {
+        for (int step = 0; step < 100 && !sf_check_failures; step++) {
             unique_step(&run);
             uint64_t what = sf_rng_below(&run.rng, 12);
             if (what < 3)
@@ -307,7 +307,7 @@ void random_bags(void)
     for (size_t s = 0; s < SF_COUNT_OF(bag_shapes); s++) {
         struct run run;
         REQUIRE(run_start(&run, &bag_shapes[s], 200 + s));
-        for (int step = 0; step < 150 && !sf_check_failures; step++) {
+        for (int step = 0; step < 100 && !sf_check_failures; step++) {
             bag_step(&run, step > 40);
             uint64_t what = sf_rng_below(&run.rng, 16);
             if (what < 3)
