@@ -2,6 +2,7 @@
 #include "tests.h"
 
 #include "base/seam.h"
+#include "expr/aggregate.h"
 
 #include <math.h>
 
@@ -339,6 +340,60 @@ void double_sums_leave_no_trace(void)
     accumulator_deinit(&a);
 }
 
+/* Random values over a span of 2^100 somewhere in the range come and go; what stays is exact. */
+void double_sums_forget_random_values(void)
+{
+    enum { VALUES = 40 };
+    sf_rng rng = {11};
+    for (int round = 0; round < 300; round++) {
+        accumulator a;
+        REQUIRE(accumulator_init(&a, "SUM", "d"));
+        double values[VALUES];
+        int64_t weights[VALUES];
+        int lowest = (int)sf_rng_below(&rng, 1900) - 1074;
+        for (int i = 0; i < VALUES; i++) {
+            double digits = (double)((sf_rng_next(&rng) >> 11) | 1ULL << 52);
+            int place = lowest + (int)sf_rng_below(&rng, 48); /* 53 digits: a span of 2^100 */
+            values[i] = ldexp(sf_rng_below(&rng, 2) ? digits : -digits, place);
+            weights[i] = sf_rng_below(&rng, 2) ? 1 : (int64_t)sf_rng_below(&rng, 1000000) + 1;
+            add_double(&a, values[i], weights[i]);
+        }
+        for (int i = VALUES - 1; i > 0; i--)
+            add_double(&a, values[i], -weights[i]);
+        add_double(&a, values[0], 1 - weights[0]);
+        CHECK(double_of(&a) == values[0]);
+        accumulator_deinit(&a);
+    }
+}
+
+/* The window moves up while sums grow and keeps what it holds. */
+void windows_move(void)
+{
+    uint64_t window[SF_WINDOW_SUM] = {0}, term[3] = {0, 5, 1ULL << 61};
+    uint32_t base = 0;
+    for (int i = 0; i < 5000; i++)
+        sf_window_add(window, SF_WINDOW_SUM, &base, term, 3, 7, false);
+    CHECK(base > 6);
+    int32_t exponent;
+    double fraction = sf_wide_to_f64(window, SF_WINDOW_SUM, &exponent);
+    CHECK(ldexp(fraction, exponent + 64 * (int)base) == ldexp(5000 * 0x1p61, 64 * 9));
+    for (int i = 0; i < 5000; i++)
+        sf_window_add(window, SF_WINDOW_SUM, &base, term, 3, 7, true);
+    for (int k = 0; k < SF_WINDOW_SUM; k++)
+        CHECK_INT(window[k], 0);
+    /* both ends in use: what lies below is cut off, towards zero */
+    uint64_t high[3] = {1, 1, 1}, low[2] = {9, 1};
+    base = 0;
+    sf_window_add(window, SF_WINDOW_SUM, &base, high, 3, 10, false);
+    uint64_t bottom[2] = {3, 0};
+    sf_window_add(window, SF_WINDOW_SUM, &base, bottom, 2, 9, false);
+    sf_window_add(window, SF_WINDOW_SUM, &base, low, 2, 8, true);
+    CHECK_INT(base, 9);
+    CHECK_INT(window[0], 2); /* 3 - 1, the 9 below is gone */
+    sf_window_add(window, SF_WINDOW_SUM, &base, low, 2, 3, false);
+    CHECK_INT(window[0], 2);
+}
+
 /* Sums of dyadic fractions that 128 bits hold exactly, in any order. */
 void double_sums_are_exact(void)
 {
@@ -432,6 +487,19 @@ void variances(void)
     REQUIRE(accumulator_init(&a, "VAR_POP", "l"));
     add_long(&a, 3, 1);
     check_result(&a, "0");
+    accumulator_deinit(&a);
+    REQUIRE(accumulator_init(&a, "STDDEV", "d"));
+    add_double(&a, 1e9 + 1, 2);
+    add_double(&a, 1e9 + 1, 0);
+    add_double(&a, 1e9 + 4, 1); /* mean 2 above, squares 1 1 4: 6 / 2 */
+    CHECK(double_of(&a) == sqrt(3));
+    accumulator_deinit(&a);
+    REQUIRE(accumulator_init(&a, "VAR_POP", "d")); /* far beyond the span: never below zero */
+    add_double(&a, 1e150, 1);
+    add_double(&a, 1e-150, 3);
+    add_double(&a, 1e150, -1);
+    add_double(&a, 1e-100, 3);
+    CHECK(double_of(&a) >= 0);
     accumulator_deinit(&a);
 }
 

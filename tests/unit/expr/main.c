@@ -35,6 +35,8 @@ static const sf_case cases[] = {
     SF_CASE(counts_and_sums),
     SF_CASE(long_sums_come_back_into_range),
     SF_CASE(double_sums_leave_no_trace),
+    SF_CASE(double_sums_forget_random_values),
+    SF_CASE(windows_move),
     SF_CASE(double_sums_are_exact),
     SF_CASE(variances),
     SF_CASE(variances_of_large_numbers),

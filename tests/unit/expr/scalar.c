@@ -143,6 +143,7 @@ void logic_of_three_values(void)
         {"(or (= m 0) (> (/ l m) 0))", "true|NULL|true|true|true|NULL", NULL},
         {"(and (> (/ l m) 0) (<> m 0))", "true|NULL|true|true|false|NULL", "division by zero@4"},
         {"(and (> l 0) (> m 0) (= (% 10 m) 0))", "true|false|true|false|false|NULL", NULL},
+        {"(and (= m 99) (> (/ l m) 1) c)", "false|false|false|false|false|NULL", NULL},
         {"(not (= l l))", "false|NULL|false|false|false|false", NULL},
         {"(and (is_not_null l) (> (+ l 1) 0) (= s 'abc'))", "true|false|false|false|false|false",
          "overflow@2"},

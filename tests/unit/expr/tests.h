@@ -46,6 +46,8 @@ void aggregates_refuse(void);
 void counts_and_sums(void);
 void long_sums_come_back_into_range(void);
 void double_sums_leave_no_trace(void);
+void double_sums_forget_random_values(void);
+void windows_move(void);
 void double_sums_are_exact(void);
 void variances(void);
 void variances_of_large_numbers(void);
