@@ -178,6 +178,7 @@ sf_status sf_aggregate_bind(sf_arena *arena, sf_str name, const sf_expr *const *
     for (const form *f = first; f < last && strcmp(f->name, first->name) == 0 && !chosen; f++)
         if (takes(f, arg, distinct, append_only))
             chosen = f;
+    SF_ASSERT(chosen || arg); /* COUNT(*) has its form */
     if (!chosen)
         return wrong_argument(first->name, arg, arg->span, err);
     SF_TRY(fill(arena, chosen, arg, out, err));

@@ -23,7 +23,7 @@ bool sf_expr_is_cheap(const sf_expr *expr)
         return false;
     for (uint32_t i = 0; i < expr->arg_count; i++)
         if (!sf_expr_is_cheap(expr->args[i]) ||
-            (sf_type_is_view(expr->args[i]->type) && !is_cheap_on_text(expr)))
+            (sf_type_is_view(expr->args[i]->type) && !(expr->function && is_cheap_on_text(expr))))
             return false;
     return true;
 }

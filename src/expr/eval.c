@@ -69,6 +69,7 @@ sf_column *sf_operand_column(const sf_operand *operand, uint32_t rows)
 {
     if (operand->column)
         return sf_column_ref(operand->column);
+    SF_ASSERT(operand->constant);
     if (operand->constant->is_null)
         return sf_column_nulls(operand->type, rows);
     sf_column *column = sf_column_new(operand->type, rows, false);
