@@ -111,7 +111,7 @@ static double part_of(sf_time_unit unit, int64_t ms)
 {
     sf_civil c = sf_civil_from_ms(ms);
     int64_t day = sf_time_day(ms);
-    int32_t year, week;
+    int32_t year, week, quarter = (c.month + 2) / 3;
     switch (unit) {
     case SF_UNIT_MILLISECOND: return c.second * 1000 + c.millisecond;
     case SF_UNIT_SECOND: return c.second + c.millisecond / 1000.0;
@@ -121,7 +121,7 @@ static double part_of(sf_time_unit unit, int64_t ms)
     case SF_UNIT_WEEK: sf_time_iso_week(day, &year, &week); return week;
     case SF_UNIT_ISOYEAR: sf_time_iso_week(day, &year, &week); return year;
     case SF_UNIT_MONTH: return c.month;
-    case SF_UNIT_QUARTER: return (double)((c.month + 2) / 3);
+    case SF_UNIT_QUARTER: return quarter;
     case SF_UNIT_YEAR: return c.year;
     case SF_UNIT_DECADE: return (double)sf_floor_div(c.year, 10);
     case SF_UNIT_CENTURY: return (double)century_of(c.year, 100);
