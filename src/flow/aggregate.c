@@ -354,17 +354,20 @@ static double value_at(const sf_aggs *aggs, const sf_agg_slot *slot, sf_ref ref)
 /* Linear interpolation between the two nearest ranks, as PERCENTILE_CONT is defined. */
 static double percentile(const sf_aggs *aggs, const sf_agg_slot *slot, const values_state *state)
 {
-    double rank = slot->call->parameter * (double)(state->total - 1);
+    bool once = slot->call->distinct; /* each value counts once */
+    int64_t total = once ? state->distinct : state->total;
+    double rank = slot->call->parameter * (double)(total - 1);
     int64_t low = (int64_t)rank, seen = 0;
     sf_ref ref = state->best;
     for (;;) {
-        seen += ((const value_row *)(const void *)sf_arr_extra(slot->values, ref))->count;
+        const uint8_t *value = sf_arr_extra(slot->values, ref);
+        seen += once ? 1 : ((const value_row *)(const void *)value)->count;
         if (seen > low)
             break;
         ref = sf_order_next(slot->order, ref);
     }
     double first = value_at(aggs, slot, ref);
-    if (seen > low + 1 || low + 1 >= state->total)
+    if (seen > low + 1 || low + 1 >= total)
         return first;
     double second = value_at(aggs, slot, sf_order_next(slot->order, ref));
     return first + (second - first) * (rank - (double)low);

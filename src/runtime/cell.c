@@ -259,6 +259,9 @@ void sf_cell_unref(sf_cell *cell)
 void sf_cell_start(sf_cell *cell)
 {
     pthread_mutex_lock(&cell->lock);
+    /* Epochs number what readers have seen, so they must not go back when a crash lost those after
+     * the last checkpoint: each start goes on at the wall clock, if that is ahead. */
+    sf_group_raise_epoch(cell->group, (uint64_t)sf_runtime_wall_ms(cell->runtime));
     cell->started = true;
     cell->last_write_ns = sf_runtime_mono_ns(cell->runtime);
     pthread_mutex_unlock(&cell->lock);
