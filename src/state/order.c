@@ -1,16 +1,18 @@
-/* The ordered index: a B+tree of refs. It holds no values: comparing reads the rows.
+/* The ordered index: a B+tree of refs.
  *
- * Inner nodes keep, for each child, its first ref and how many refs lie below it. A leaf splits in
- * the middle, or at its end when refs arrive in order. Nodes that became small are merged with a
- * neighbour under the same parent; empty ones go. */
+ * Beside each ref stands a word for each of the first two order columns, which decides most
+ * comparisons without reading the row. Inner nodes keep, for each child, its first ref with its words
+ * and how many refs lie below it. A leaf splits in the middle, or at its end when refs arrive in
+ * order. Nodes that became small are merged with a neighbour under the same parent; empty ones go. */
 #include "state/internal.h"
 
-enum { LEAF_MAX = 124, INNER_MAX = 32, HEIGHT_MAX = 12 };
+enum { LEAF_MAX = 64, INNER_MAX = 32, HEIGHT_MAX = 12, WORDS_MAX = 2 };
 
 typedef struct order_leaf {
     struct order_leaf *prev, *next;
     uint32_t count;
     sf_ref refs[LEAF_MAX];
+    uint64_t words[]; /* width of each ref */
 } order_leaf;
 
 typedef struct {
@@ -18,6 +20,7 @@ typedef struct {
     sf_ref first[INNER_MAX];
     uint32_t total[INNER_MAX];
     void *child[INNER_MAX];
+    uint64_t words[];
 } order_inner;
 
 typedef struct {
@@ -29,6 +32,7 @@ struct sf_order {
     const sf_arr *arr;
     sf_budget *budget;
     uint32_t by_count;
+    uint32_t width;  /* words a ref has */
     uint32_t height; /* 0: the root is a leaf */
     void *root;
     order_place *hint; /* where the last look-up ended; walking along costs no search */
@@ -53,14 +57,85 @@ typedef struct {
     uint32_t count;
     bool by_ref; /* equal columns: the smaller ref comes first */
     bool after;
+    uint64_t words[WORDS_MAX]; /* of like */
 } order_bound;
+
+/* ---- words ---- */
+
+/* Seven bytes, then what lies behind them: length + 1, or 9 when there is more. */
+static uint64_t text_word(sf_str text)
+{
+    uint64_t word = 0;
+    for (size_t i = 0; i < 7; i++)
+        word = word << 8 | (i < text.len ? (uint8_t)text.data[i] : 0);
+    return word << 8 | (text.len < 8 ? text.len + 1 : 9);
+}
+
+static uint64_t double_word(double value)
+{
+    if (value != value)
+        return UINT64_MAX;
+    value += 0.0; /* both zeroes are one */
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits >> 63 ? ~bits : bits | 1ULL << 63;
+}
+
+/* Numbers in their order; what would be 0 becomes 1, because 0 is NULL. */
+static uint64_t number_word(sf_type type, const void *lane)
+{
+    const uint64_t sign = 1ULL << 63;
+    uint64_t word;
+    switch (type) {
+    case SF_TYPE_BOOL:
+    case SF_TYPE_U8: word = *(const uint8_t *)lane + 2u; break;
+    case SF_TYPE_U16: word = *(const uint16_t *)lane + 2u; break;
+    case SF_TYPE_U32: word = *(const uint32_t *)lane + 2ULL; break;
+    case SF_TYPE_I8: word = (uint64_t)(int64_t) * (const int8_t *)lane ^ sign; break;
+    case SF_TYPE_I16: word = (uint64_t)(int64_t) * (const int16_t *)lane ^ sign; break;
+    case SF_TYPE_I32: word = (uint64_t)(int64_t) * (const int32_t *)lane ^ sign; break;
+    case SF_TYPE_U64: word = *(const uint64_t *)lane; break;
+    case SF_TYPE_F32: word = double_word(*(const float *)lane); break;
+    case SF_TYPE_F64: word = double_word(*(const double *)lane); break;
+    default: word = *(const uint64_t *)lane ^ sign;
+    }
+    return word ? word : 1;
+}
+
+/* A smaller word is a smaller value; equal words leave it open unless word_decides. */
+static uint64_t word_of(const sf_order *order, sf_ref ref, uint32_t i)
+{
+    const sf_arr *arr = order->arr;
+    const sf_row_column *column = &arr->layout->columns[order->by[i].column];
+    const uint8_t *row = row_at(arr->layout, &arr->pages, ref);
+    uint64_t word = 0;
+    if (!row_is_null(row, column))
+        word =
+            column->text
+                ? text_word(sf_row_text(&arr->pages, arr->pages.base[ref_page(ref)], row, column))
+                : number_word(column->type, row + column->at);
+    return order->by[i].descending ? ~word : word;
+}
+
+static bool word_decides(const sf_order *order, uint64_t word, uint32_t i)
+{
+    word = order->by[i].descending ? ~word : word;
+    if (order->arr->layout->columns[order->by[i].column].text)
+        return (word & 0xff) <= 8;
+    return word != 1;
+}
 
 /* ---- looking up ---- */
 
-static bool lies_before(const sf_order *order, sf_ref ref, const order_bound *bound)
+static bool lies_before(const sf_order *order, sf_ref ref, const uint64_t *words,
+                        const order_bound *bound)
 {
     const sf_arr *arr = order->arr;
-    for (uint32_t i = 0; i < bound->count && ref != bound->like; i++) {
+    for (uint32_t i = 0; i < bound->count; i++) {
+        if (i < order->width && words[i] != bound->words[i])
+            return words[i] < bound->words[i];
+        if (ref == bound->like || (i < order->width && word_decides(order, words[i], i)))
+            continue;
         int sign = sf_row_compare(arr->layout, &arr->pages, ref, bound->like, order->by[i].column);
         if (sign)
             return (sign < 0) != order->by[i].descending;
@@ -70,20 +145,31 @@ static bool lies_before(const sf_order *order, sf_ref ref, const order_bound *bo
     return bound->after;
 }
 
+static order_bound bound_of(const sf_order *order, sf_ref like, uint32_t count, bool after)
+{
+    SF_ASSERT(count <= order->by_count);
+    order_bound bound = {.like = like, .count = count, .after = after};
+    for (uint32_t i = 0; i < count && i < order->width; i++)
+        bound.words[i] = word_of(order, like, i);
+    return bound;
+}
+
 /* Where the ref is, or would be put behind. */
 static order_bound behind(const sf_order *order, sf_ref ref)
 {
-    return (order_bound){.like = ref, .count = order->by_count, .by_ref = true, .after = true};
+    order_bound bound = bound_of(order, ref, order->by_count, true);
+    bound.by_ref = true;
+    return bound;
 }
 
 /* How many of the refs lie before the bound. */
-static uint32_t count_before(const sf_order *order, const sf_ref *refs, uint32_t count,
-                             const order_bound *bound)
+static uint32_t count_before(const sf_order *order, const sf_ref *refs, const uint64_t *words,
+                             uint32_t count, const order_bound *bound)
 {
     uint32_t low = 0, high = count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (lies_before(order, refs[middle], bound))
+        if (lies_before(order, refs[middle], words + middle * order->width, bound))
             low = middle + 1;
         else
             high = middle;
@@ -97,13 +183,13 @@ static order_path seek(const sf_order *order, const order_bound *bound)
     void *node = order->root;
     for (uint32_t level = 0; level < order->height; level++) {
         order_inner *inner = node;
-        uint32_t before = count_before(order, inner->first, inner->count, bound);
+        uint32_t before = count_before(order, inner->first, inner->words, inner->count, bound);
         uint32_t at = before ? before - 1 : 0;
         path.steps[level] = (order_step){inner, at};
         node = inner->child[at];
     }
     path.leaf = node;
-    path.at = count_before(order, path.leaf->refs, path.leaf->count, bound);
+    path.at = count_before(order, path.leaf->refs, path.leaf->words, path.leaf->count, bound);
     return path;
 }
 
@@ -142,8 +228,7 @@ static bool has_prefix(const sf_order *order, sf_ref ref, sf_ref like, uint32_t 
 
 sf_ref sf_order_first(const sf_order *order, sf_ref like, uint32_t prefix_count)
 {
-    SF_ASSERT(prefix_count <= order->by_count);
-    order_bound bound = {.like = like, .count = prefix_count};
+    order_bound bound = bound_of(order, like, prefix_count, false);
     order_path path = seek(order, &bound);
     if (path.at == path.leaf->count) {
         path.leaf = path.leaf->next;
@@ -156,8 +241,7 @@ sf_ref sf_order_first(const sf_order *order, sf_ref like, uint32_t prefix_count)
 
 sf_ref sf_order_last(const sf_order *order, sf_ref like, uint32_t prefix_count)
 {
-    SF_ASSERT(prefix_count <= order->by_count);
-    order_bound bound = {.like = like, .count = prefix_count, .after = true};
+    order_bound bound = bound_of(order, like, prefix_count, true);
     order_path path = seek(order, &bound);
     if (path.at == 0 || !has_prefix(order, path.leaf->refs[path.at - 1], like, prefix_count))
         return 0; /* a bound is never at the start of any leaf but the first */
@@ -166,7 +250,7 @@ sf_ref sf_order_last(const sf_order *order, sf_ref like, uint32_t prefix_count)
 
 uint64_t sf_order_count(const sf_order *order, sf_ref like, uint32_t prefix_count)
 {
-    order_bound bound = {.like = like, .count = prefix_count};
+    order_bound bound = bound_of(order, like, prefix_count, false);
     order_path from = seek(order, &bound);
     bound.after = true;
     order_path to = seek(order, &bound);
@@ -175,7 +259,7 @@ uint64_t sf_order_count(const sf_order *order, sf_ref like, uint32_t prefix_coun
 
 sf_ref sf_order_at(const sf_order *order, sf_ref like, uint32_t prefix_count, uint64_t n)
 {
-    order_bound bound = {.like = like, .count = prefix_count};
+    order_bound bound = bound_of(order, like, prefix_count, false);
     order_path path = seek(order, &bound);
     uint64_t rank = rank_of(order, &path) + n;
     void *node = order->root;
@@ -225,23 +309,24 @@ sf_ref sf_order_prev(const sf_order *order, sf_ref ref)
 
 /* ---- nodes ---- */
 
-static size_t node_bytes(bool is_leaf)
+static size_t node_bytes(const sf_order *order, bool is_leaf)
 {
-    return is_leaf ? sizeof(order_leaf) : sizeof(order_inner);
+    return is_leaf ? sizeof(order_leaf) + LEAF_MAX * order->width * sizeof(uint64_t)
+                   : sizeof(order_inner) + INNER_MAX * order->width * sizeof(uint64_t);
 }
 
 static void node_free(sf_order *order, void *node, bool is_leaf)
 {
     if (is_leaf)
         *order->hint = (order_place){0};
-    sf_state_give(order->budget, node, node_bytes(is_leaf));
+    sf_state_give(order->budget, node, node_bytes(order, is_leaf));
 }
 
 static void *node_new(sf_order *order, bool is_leaf)
 {
-    void *node = sf_state_take(order->budget, node_bytes(is_leaf));
+    void *node = sf_state_take(order->budget, node_bytes(order, is_leaf));
     if (node)
-        memset(node, 0, node_bytes(is_leaf));
+        memset(node, 0, node_bytes(order, is_leaf));
     return node;
 }
 
@@ -251,64 +336,90 @@ static uint32_t count_of(const void *node, bool is_leaf)
 }
 
 /* What the parent says of its child. */
-static void tell(order_inner *parent, uint32_t at, bool child_is_leaf)
+static void tell(const sf_order *order, order_inner *parent, uint32_t at, bool child_is_leaf)
 {
+    const uint64_t *words;
     if (child_is_leaf) {
         const order_leaf *leaf = parent->child[at];
         parent->first[at] = leaf->refs[0];
         parent->total[at] = leaf->count;
-        return;
+        words = leaf->words;
+    } else {
+        const order_inner *inner = parent->child[at];
+        parent->first[at] = inner->first[0];
+        parent->total[at] = 0;
+        for (uint32_t i = 0; i < inner->count; i++)
+            parent->total[at] += inner->total[i];
+        words = inner->words;
     }
-    const order_inner *inner = parent->child[at];
-    parent->first[at] = inner->first[0];
-    parent->total[at] = 0;
-    for (uint32_t i = 0; i < inner->count; i++)
-        parent->total[at] += inner->total[i];
+    for (uint32_t i = 0; i < order->width; i++)
+        parent->words[at * order->width + i] = words[i];
 }
 
 /* Everybody above `level` hears of a change below. */
 static void tell_upwards(const sf_order *order, const order_path *path, uint32_t level)
 {
     while (level-- > 0)
-        tell(path->steps[level].node, path->steps[level].at, level + 1 == order->height);
+        tell(order, path->steps[level].node, path->steps[level].at, level + 1 == order->height);
 }
 
-static void inner_move(order_inner *to, uint32_t to_at, const order_inner *from, uint32_t from_at,
-                       uint32_t count)
+static void words_move(const sf_order *order, uint64_t *to, uint32_t to_at, const uint64_t *from,
+                       uint32_t from_at, uint32_t count)
+{
+    uint32_t width = order->width;
+    memmove(to + to_at * width, from + from_at * width, (size_t)count * width * sizeof *to);
+}
+
+static void leaf_move(const sf_order *order, order_leaf *to, uint32_t to_at, const order_leaf *from,
+                      uint32_t from_at, uint32_t count)
+{
+    memmove(to->refs + to_at, from->refs + from_at, count * sizeof to->refs[0]);
+    words_move(order, to->words, to_at, from->words, from_at, count);
+}
+
+static void inner_move(const sf_order *order, order_inner *to, uint32_t to_at,
+                       const order_inner *from, uint32_t from_at, uint32_t count)
 {
     memmove(to->first + to_at, from->first + from_at, count * sizeof to->first[0]);
     memmove(to->total + to_at, from->total + from_at, count * sizeof to->total[0]);
     memmove(to->child + to_at, from->child + from_at, count * sizeof to->child[0]);
+    words_move(order, to->words, to_at, from->words, from_at, count);
 }
 
-static void inner_insert(order_inner *inner, uint32_t at, void *child, bool child_is_leaf)
+static void inner_insert(const sf_order *order, order_inner *inner, uint32_t at, void *child,
+                         bool child_is_leaf)
 {
-    inner_move(inner, at + 1, inner, at, inner->count - at);
+    inner_move(order, inner, at + 1, inner, at, inner->count - at);
     inner->count++;
     inner->child[at] = child;
-    tell(inner, at, child_is_leaf);
+    tell(order, inner, at, child_is_leaf);
 }
 
-static void inner_erase(order_inner *inner, uint32_t at)
+static void inner_erase(const sf_order *order, order_inner *inner, uint32_t at)
 {
-    inner_move(inner, at, inner, at + 1, inner->count - at - 1);
+    inner_move(order, inner, at, inner, at + 1, inner->count - at - 1);
     inner->count--;
 }
 
 /* ---- putting in ---- */
 
-static void leaf_insert(order_leaf *leaf, uint32_t at, sf_ref ref)
+/* The bound the place was found by carries the ref's words. */
+static void leaf_insert(const sf_order *order, order_leaf *leaf, uint32_t at,
+                        const order_bound *added)
 {
-    memmove(leaf->refs + at + 1, leaf->refs + at, (leaf->count - at) * sizeof(sf_ref));
-    leaf->refs[at] = ref;
+    leaf_move(order, leaf, at + 1, leaf, at, leaf->count - at);
+    leaf->refs[at] = added->like;
+    for (uint32_t i = 0; i < order->width; i++)
+        leaf->words[at * order->width + i] = added->words[i];
     leaf->count++;
 }
 
-static void leaf_split(order_leaf *leaf, order_leaf *right, uint32_t at, sf_ref ref)
+static void leaf_split(const sf_order *order, order_leaf *leaf, order_leaf *right, uint32_t at,
+                       const order_bound *added)
 {
     uint32_t keep = at == LEAF_MAX && !leaf->next ? LEAF_MAX : LEAF_MAX / 2;
     right->count = LEAF_MAX - keep;
-    memcpy(right->refs, leaf->refs + keep, right->count * sizeof(sf_ref));
+    leaf_move(order, right, 0, leaf, keep, right->count);
     leaf->count = keep;
     right->prev = leaf;
     right->next = leaf->next;
@@ -316,23 +427,23 @@ static void leaf_split(order_leaf *leaf, order_leaf *right, uint32_t at, sf_ref 
         leaf->next->prev = right;
     leaf->next = right;
     if (at > keep || right->count == 0)
-        leaf_insert(right, at - keep, ref);
+        leaf_insert(order, right, at - keep, added);
     else
-        leaf_insert(leaf, at, ref);
+        leaf_insert(order, leaf, at, added);
 }
 
 /* A full inner node takes one more child: the upper half goes to right. */
-static void inner_split(order_inner *inner, order_inner *right, uint32_t at, void *child,
-                        bool child_is_leaf)
+static void inner_split(const sf_order *order, order_inner *inner, order_inner *right, uint32_t at,
+                        void *child, bool child_is_leaf)
 {
     uint32_t keep = at == INNER_MAX ? INNER_MAX - 1 : INNER_MAX / 2;
     right->count = INNER_MAX - keep;
-    inner_move(right, 0, inner, keep, right->count);
+    inner_move(order, right, 0, inner, keep, right->count);
     inner->count = keep;
     if (at > keep)
-        inner_insert(right, at - keep, child, child_is_leaf);
+        inner_insert(order, right, at - keep, child, child_is_leaf);
     else
-        inner_insert(inner, at, child, child_is_leaf);
+        inner_insert(order, inner, at, child, child_is_leaf);
 }
 
 /* New nodes for every full one on the path, and perhaps for a new root. */
@@ -361,29 +472,30 @@ static bool take_nodes(sf_order *order, void **nodes, uint32_t count)
     return true;
 }
 
-static void insert_splitting(sf_order *order, const order_path *path, sf_ref ref, void **nodes)
+static void insert_splitting(sf_order *order, const order_path *path, const order_bound *added_ref,
+                             void **nodes)
 {
     uint32_t used = 0, level = order->height;
     void *added = nodes[used++];
-    leaf_split(path->leaf, added, path->at, ref);
+    leaf_split(order, path->leaf, added, path->at, added_ref);
     while (added && level-- > 0) {
         order_inner *inner = path->steps[level].node;
         uint32_t at = path->steps[level].at;
         bool child_is_leaf = level + 1 == order->height;
-        tell(inner, at, child_is_leaf); /* of the part that stayed */
+        tell(order, inner, at, child_is_leaf); /* of the part that stayed */
         if (inner->count < INNER_MAX) {
-            inner_insert(inner, at + 1, added, child_is_leaf);
+            inner_insert(order, inner, at + 1, added, child_is_leaf);
             added = NULL;
         } else {
             void *right = nodes[used++];
-            inner_split(inner, right, at + 1, added, child_is_leaf);
+            inner_split(order, inner, right, at + 1, added, child_is_leaf);
             added = right;
         }
     }
     if (added) { /* the root was split */
         order_inner *root = nodes[used];
-        inner_insert(root, 0, order->root, order->height == 0);
-        inner_insert(root, 1, added, order->height == 0);
+        inner_insert(order, root, 0, order->root, order->height == 0);
+        inner_insert(order, root, 1, added, order->height == 0);
         order->root = root;
         order->height++;
     } else {
@@ -398,14 +510,14 @@ sf_status sf_order_insert(sf_order *order, sf_ref ref, sf_error *err)
     SF_ASSERT(path.at == 0 || path.leaf->refs[path.at - 1] != ref); /* once only */
     uint32_t needed = nodes_needed(order, &path);
     if (needed == 0) {
-        leaf_insert(path.leaf, path.at, ref);
+        leaf_insert(order, path.leaf, path.at, &bound);
         tell_upwards(order, &path, order->height);
         return SF_OK;
     }
     void *nodes[HEIGHT_MAX + 2];
     if (order->height + 1 >= HEIGHT_MAX || !take_nodes(order, nodes, needed))
         return sf_arr_no_memory(order->arr, err);
-    insert_splitting(order, &path, ref, nodes);
+    insert_splitting(order, &path, &bound, nodes);
     return SF_OK;
 }
 
@@ -428,16 +540,16 @@ static bool merge_pair(sf_order *order, order_inner *parent, uint32_t at, bool c
         return false;
     if (child_is_leaf) {
         order_leaf *to = left, *from = right;
-        memcpy(to->refs + left_count, from->refs, count * sizeof(sf_ref));
+        leaf_move(order, to, left_count, from, 0, count);
         to->count += count;
         leaf_unlink(from);
     } else {
-        inner_move(left, left_count, right, 0, count);
+        inner_move(order, left, left_count, right, 0, count);
         ((order_inner *)left)->count += count;
     }
     node_free(order, right, child_is_leaf);
-    inner_erase(parent, at + 1);
-    tell(parent, at, child_is_leaf);
+    inner_erase(order, parent, at + 1);
+    tell(order, parent, at, child_is_leaf);
     return true;
 }
 
@@ -451,10 +563,10 @@ static void mend(sf_order *order, const order_step *step, bool child_is_leaf)
         if (child_is_leaf)
             leaf_unlink(child);
         node_free(order, child, child_is_leaf);
-        inner_erase(parent, step->at);
+        inner_erase(order, parent, step->at);
         return;
     }
-    tell(parent, step->at, child_is_leaf);
+    tell(order, parent, step->at, child_is_leaf);
     if (count >= (child_is_leaf ? LEAF_MAX : INNER_MAX) / 4)
         return;
     if (step->at + 1 < parent->count && merge_pair(order, parent, step->at, child_is_leaf))
@@ -481,8 +593,7 @@ void sf_order_remove(sf_order *order, sf_ref ref)
     order_path path = seek_present(order, ref);
     order_leaf *leaf = path.leaf;
     leaf->count--;
-    memmove(leaf->refs + path.at, leaf->refs + path.at + 1,
-            (leaf->count - path.at) * sizeof(sf_ref));
+    leaf_move(order, leaf, path.at, leaf, path.at + 1, leaf->count - path.at);
     for (uint32_t level = order->height; level-- > 0;)
         mend(order, &path.steps[level], level + 1 == order->height);
     lower_root(order);
@@ -509,6 +620,7 @@ sf_status sf_order_new(const sf_arr *arr, const sf_order_by *by, uint32_t by_cou
     order->arr = arr;
     order->budget = arr->budget;
     order->by_count = by_count;
+    order->width = by_count < WORDS_MAX ? by_count : WORDS_MAX;
     if (by_count)
         memcpy(order->by, by, by_count * sizeof *by);
     order->hint = sf_calloc(1, sizeof *order->hint);

@@ -108,7 +108,7 @@ uint32_t sf_arr_scan(const sf_arr *arr, sf_ref from, sf_ref *out, uint32_t max);
 SF_MUST_USE sf_snapshot *sf_arr_snapshot(sf_arr *arr);
 sf_snapshot *sf_snapshot_ref(sf_snapshot *snapshot);
 void sf_snapshot_unref(sf_snapshot *snapshot);
-uint64_t sf_snapshot_rows(const sf_snapshot *snapshot);
+uint64_t sf_snapshot_rows(const sf_snapshot *snapshot); /* stored rows, of weight 0 too */
 
 /* Rows in page and slot order after skipping `offset` live rows: a batch of up to limit rows
  * (<= SF_BATCH_ROWS_MAX; fewer when their texts are long) of the columns under `schema` (the

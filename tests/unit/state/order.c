@@ -189,6 +189,115 @@ void order_random(void)
     }
 }
 
+/* ---- every type ---- */
+
+static int compare_values(const sf_column *column, uint32_t a, uint32_t b)
+{
+    bool valid_a = sf_column_is_valid(column, a), valid_b = sf_column_is_valid(column, b);
+    if (!valid_a || !valid_b)
+        return (int)valid_a - (int)valid_b;
+    if (sf_type_is_view(column->type))
+        return sf_str_cmp(sf_column_str(column, a), sf_column_str(column, b));
+    if (column->type == SF_TYPE_F64) {
+        double x = SF_LANES(column, double)[a], y = SF_LANES(column, double)[b];
+        return (x > y) - (x < y);
+    }
+    if (column->type == SF_TYPE_U64) {
+        uint64_t x = SF_LANES(column, uint64_t)[a], y = SF_LANES(column, uint64_t)[b];
+        return (x > y) - (x < y);
+    }
+    if (column->type == SF_TYPE_I8) {
+        int x = SF_LANES(column, int8_t)[a], y = SF_LANES(column, int8_t)[b];
+        return (x > y) - (x < y);
+    }
+    int64_t x = SF_LANES(column, int64_t)[a], y = SF_LANES(column, int64_t)[b];
+    return (x > y) - (x < y);
+}
+
+/* Values at the ends and next to each other, where a shortened one could mislead. */
+static sf_batch *edge_values(const sf_schema *schema, sf_rng *rng, uint32_t rows_)
+{
+    static const char *const texts[] = {"",         "a",      "abcdefg", "abcdefgh",
+                                        "abcdefgi", "abcdef", "b",       "abcdefgha"};
+    static const double doubles[] = {-1e308, -1, -0.0, 0.0, 1, 1.5, 1e308, -1.5};
+    static const uint64_t words[] = {0, 1, 2, UINT64_MAX, INT64_MAX, 1ULL << 63, (1ULL << 63) + 1,
+                                     5};
+    sf_batch_builder builder;
+    if (!sf_batch_builder_init(&builder, schema))
+        return NULL;
+    for (uint32_t i = 0; i < rows_; i++) {
+        for (uint32_t c = 0; c < schema->count; c++) {
+            uint64_t pick = sf_rng_below(rng, 9);
+            if (pick == 8)
+                sf_builder_null(&builder.columns[c]);
+            else if (sf_type_is_view(schema->fields[c].type))
+                sf_builder_str(&builder.columns[c], sf_str_of(texts[pick]));
+            else if (schema->fields[c].type == SF_TYPE_F64)
+                sf_builder_f64(&builder.columns[c], doubles[pick]);
+            else
+                sf_builder_lane(&builder.columns[c], &words[pick]);
+        }
+        sf_batch_builder_row(&builder, 1);
+    }
+    sf_batch *batch = sf_batch_builder_finish(&builder);
+    sf_batch_builder_deinit(&builder);
+    return batch;
+}
+
+static void check_sorted(const sf_arr *arr, const sf_order *order, const sf_order_by *by)
+{
+    sf_ref refs[BATCH_MAX];
+    uint32_t count = 0;
+    for (sf_ref ref = sf_order_first(order, 0, 0); ref && count < BATCH_MAX;
+         ref = sf_order_next(order, ref))
+        refs[count++] = ref;
+    CHECK_INT(count, sf_arr_rows(arr));
+    sf_column *columns[3];
+    for (int i = 0; i < 3; i++)
+        columns[i] = sf_arr_gather(arr, by[i].column, refs, count);
+    for (uint32_t r = 1; r < count; r++) {
+        int sign = 0;
+        for (int i = 0; i < 3 && !sign; i++)
+            sign = compare_values(columns[i], r - 1, r) * (by[i].descending ? -1 : 1);
+        CHECK(sign < 0 || (sign == 0 && refs[r - 1] < refs[r]));
+    }
+    for (int i = 0; i < 3; i++)
+        sf_column_unref(columns[i]);
+}
+
+void order_of_every_type(void)
+{
+    static const struct shape shape = {
+        .mode = SF_ARR_BAG,
+        .column_count = 5,
+        .key_count = 5,
+        .types = {SF_TYPE_UTF8, SF_TYPE_F64, SF_TYPE_U64, SF_TYPE_I64, SF_TYPE_I8}};
+    sf_schema *schema = shape_schema(&shape);
+    sf_arr *arr = shape_arr(&shape, NULL);
+    sf_rng rng = {950};
+    sf_batch *batch = edge_values(schema, &rng, BATCH_MAX);
+    uint64_t hashes[BATCH_MAX];
+    sf_error err;
+    REQUIRE(schema && arr && batch);
+    sf_batch_hash(batch, identity, 5, sf_sel_all(BATCH_MAX), hashes);
+    REQUIRE_OK(sf_arr_add(arr, batch, identity, sf_sel_all(BATCH_MAX), hashes, NULL, NULL, &err),
+               err);
+    for (uint32_t first = 0; first < 5; first++) {
+        for (uint32_t second = 0; second < 10; second++) {
+            sf_order_by by[] = {
+                {first, second % 2}, {second / 2, second % 3 == 0}, {(first + 1) % 5, false}};
+            sf_order *order;
+            REQUIRE_OK(sf_order_new(arr, by, 3, &order, &err), err);
+            REQUIRE_OK(sf_order_rebuild(order, &err), err);
+            check_sorted(arr, order, by);
+            sf_order_free(order);
+        }
+    }
+    sf_batch_unref(batch);
+    sf_schema_unref(schema);
+    sf_arr_free(arr);
+}
+
 void order_without_memory(void)
 {
     static const sf_order_by by[] = {{0, false}};

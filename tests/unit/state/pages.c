@@ -351,3 +351,40 @@ void long_texts_must_be_whole(void)
     page_store_deinit(&store);
     sf_schema_unref(schema);
 }
+
+/* Each allocation of loading and of reading fails in turn: a clean refusal, nothing left behind. */
+void loading_without_memory_fails(void)
+{
+    for (size_t s = 0; s < SF_COUNT_OF(shapes); s++) {
+        sf_schema *schema = shape_schema(shapes[s]);
+        sf_arr *arr = filled(shapes[s], schema, 60, 60 + s);
+        REQUIRE(arr);
+        page_store store = saved(arr);
+        sf_arr_free(arr);
+        sf_budget budget = {0};
+        sf_status status = SF_LIMIT;
+        uint32_t refused = 0;
+        for (uint64_t n = 1; status != SF_OK; n++) {
+            arr = shape_arr(shapes[s], &budget);
+            sf_snapshot *snapshot = NULL;
+            sf_batch *batch = NULL;
+            sf_alloc_fail_after(n);
+            status = page_store_load(&store, arr, NULL);
+            if (status == SF_OK) {
+                snapshot = sf_arr_snapshot(arr);
+                status = snapshot ? sf_snapshot_read(snapshot, schema, 0, 100, NULL, &batch, NULL)
+                                  : SF_LIMIT;
+            }
+            sf_alloc_fail_after(0);
+            CHECK(status == SF_OK || status == SF_LIMIT);
+            refused += status != SF_OK;
+            sf_batch_unref(batch);
+            sf_snapshot_unref(snapshot);
+            sf_arr_free(arr);
+            CHECK_INT(budget.used_bytes, 0);
+        }
+        CHECK(refused > 10);
+        page_store_deinit(&store);
+        sf_schema_unref(schema);
+    }
+}

@@ -38,11 +38,13 @@ void gone_pages_are_told(void);
 void damaged_pages_are_refused(void);
 void damaged_heads_are_refused(void);
 void long_texts_must_be_whole(void);
+void loading_without_memory_fails(void);
 
 /* order.c */
 void order_walks_sorted(void);
 void order_prefixes(void);
 void order_random(void);
+void order_of_every_type(void);
 void order_without_memory(void);
 
 /* ---- model.c: rows as bytes, summed weights ---- */
