@@ -11,8 +11,9 @@
 
 enum {
     CHUNK_BYTES = 256 << 10,
-    SAMPLE_BYTES = 1 << 20, /* what the schema is inferred from */
-    PAUSE_MS = 200,         /* a pipe silent for so long has shown what it has */
+    SAMPLE_BYTES = 1 << 20,      /* what the schema is inferred from; */
+    SAMPLE_BYTES_MAX = 32 << 20, /* when the first row alone is longer, up to so many */
+    PAUSE_MS = 200,              /* a pipe silent for so long has shown what it has */
 };
 
 /* ---- words of the command line ---- */
@@ -184,9 +185,9 @@ static bool pauses(int fd)
 }
 
 /* Enough for an inference: so many bytes, all there is, or what a pipe gives before it pauses. */
-static sf_status read_sample(sf_query_input *input, sf_error *err)
+static sf_status read_sample(sf_query_input *input, size_t wanted, sf_error *err)
 {
-    while (!input->at_end && input->sample.len < SAMPLE_BYTES) {
+    while (!input->at_end && input->sample.len < wanted) {
         SF_TRY(read_some(input, &input->sample, err));
         bool has_line = input->sample.len && memchr(input->sample.data, '\n', input->sample.len);
         if (has_line && pauses(input->fd))
@@ -224,6 +225,23 @@ static sf_status find_time_column(sf_query_input *input, sf_error *err)
                    field->name, sf_type_name(field->type));
 }
 
+static sf_status infer(sf_arena *arena, sf_query_input *input, sf_error *err)
+{
+    for (size_t wanted = 2 * SAMPLE_BYTES;; wanted *= 2) {
+        sf_status status = sf_infer_fields(input->format, sf_buf_str(&input->sample), input->at_end,
+                                           arena, &input->fields, &input->field_count, err);
+        if (status != SF_INVALID)
+            return status;
+        if (input->at_end || wanted > SAMPLE_BYTES_MAX) {
+            sf_error_context(err, "no schema can be inferred for \"%s\" from %s", input->name,
+                             input->path);
+            sf_error_hint(err, "give it with --schema %s=column:Type,...", input->name);
+            return status;
+        }
+        SF_TRY(read_sample(input, wanted, err));
+    }
+}
+
 sf_status sf_query_input_open(sf_arena *arena, sf_query_input *input, sf_error *err)
 {
     bool standard = strcmp(input->path, "-") == 0;
@@ -235,19 +253,11 @@ sf_status sf_query_input_open(sf_arena *arena, sf_query_input *input, sf_error *
         return sf_fail(err, SF_IO, "%s is a directory", input->path);
     input->live = !S_ISREG(info.st_mode);
     if (!input->schema_given || !input->format_known)
-        SF_TRY(read_sample(input, err));
+        SF_TRY(read_sample(input, SAMPLE_BYTES, err));
     if (!input->format_known)
         sniff_format(input);
-    if (!input->schema_given) {
-        sf_status status = sf_infer_fields(input->format, sf_buf_str(&input->sample), input->at_end,
-                                           arena, &input->fields, &input->field_count, err);
-        if (status != SF_OK) {
-            sf_error_context(err, "no schema can be inferred for \"%s\" from %s", input->name,
-                             input->path);
-            sf_error_hint(err, "give it with --schema %s=column:Type,...", input->name);
-            return status;
-        }
-    }
+    if (!input->schema_given)
+        SF_TRY(infer(arena, input, err));
     return find_time_column(input, err);
 }
 
