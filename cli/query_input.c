@@ -324,15 +324,19 @@ sf_status sf_query_input_next(sf_query_input *input, sf_batch **out, sf_error *e
     return input->time_index >= 0 ? take_time(input, out, err) : SF_OK;
 }
 
+static void warn(const char *name, uint64_t count, const char *what, const char *fate)
+{
+    if (count)
+        fprintf(stderr, "warning: %s: %llu %s%s %s\n", name, (unsigned long long)count, what,
+                count == 1 ? "" : "s", fate);
+}
+
 void sf_query_input_warn(const sf_query_input *input)
 {
     const sf_parse_report *report = sf_parser_report(input->parser);
-    if (report->malformed)
-        fprintf(stderr, "warning: %s: %llu malformed rows were left out\n", input->name,
-                (unsigned long long)report->malformed);
-    if (report->misfits)
-        fprintf(stderr, "warning: %s: %llu values did not fit their columns and became NULL\n",
-                input->name, (unsigned long long)report->misfits);
+    warn(input->name, report->malformed, "malformed row",
+         report->malformed == 1 ? "was left out" : "were left out");
+    warn(input->name, report->misfits, "value", "did not fit and became NULL");
     for (uint32_t i = 0; i < report->error_count && i < 3; i++) {
         const sf_row_error *error = &report->errors[i];
         if (error->line)
