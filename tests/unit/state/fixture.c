@@ -56,7 +56,7 @@ static void put_value(sf_builder *builder, sf_type type, uint64_t n, bool long_t
         return;
     }
     uint64_t bits = sf_type_lane_bytes(type) < 8 ? n : sf_hash_u64(n);
-    double number = (double)n - 2;
+    double number = n == 4 ? -0.0 : (double)n - 2; /* equal to the 0.0 of n = 2 */
     float single = (float)number;
     if (type == SF_TYPE_BOOL)
         bits &= 1;

@@ -26,6 +26,7 @@ static const sf_case cases[] = {
     SF_CASE(damaged_pages_are_refused),
     SF_CASE(damaged_heads_are_refused),
     SF_CASE(long_texts_must_be_whole),
+    SF_CASE(long_texts_belong_to_one_row),
     SF_CASE(loading_without_memory_fails),
     SF_CASE(order_walks_sorted),
     SF_CASE(order_prefixes),

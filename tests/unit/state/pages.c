@@ -352,6 +352,48 @@ void long_texts_must_be_whole(void)
     sf_schema_unref(schema);
 }
 
+/* Two rows with a long text each; the heap's last 24 bytes say where these are. */
+void long_texts_belong_to_one_row(void)
+{
+    static const struct shape shape = {.mode = SF_ARR_UNIQUE,
+                                       .column_count = 2,
+                                       .key_count = 1,
+                                       .types = {SF_TYPE_I64, SF_TYPE_UTF8}};
+    sf_schema *schema = shape_schema(&shape);
+    sf_arr *arr = shape_arr(&shape, NULL);
+    sf_batch_builder builder;
+    REQUIRE(schema && arr && sf_batch_builder_init(&builder, schema));
+    static char text[9000];
+    for (int i = 0; i < 2; i++) {
+        memset(text, 'a' + i, sizeof text);
+        sf_builder_i64(&builder.columns[0], i);
+        sf_builder_str(&builder.columns[1], (sf_str){text, sizeof text});
+        sf_batch_builder_row(&builder, 1);
+    }
+    sf_batch *batch = sf_batch_builder_finish(&builder);
+    uint64_t hashes[2];
+    sf_ref refs[2];
+    sf_error err;
+    sf_batch_hash(batch, identity, 1, sf_sel_all(2), hashes);
+    REQUIRE_OK(sf_arr_upsert(arr, batch, identity, sf_sel_all(2), hashes, refs, NULL, &err), err);
+    page_store store = saved(arr);
+    sf_arr_free(arr);
+    uint8_t *page = NULL;
+    for (uint32_t i = 0; i < store.cap; i++)
+        if (store.pages[i] && memcmp(store.pages[i], "SFP1", 4) == 0)
+            page = store.pages[i];
+    REQUIRE(page);
+    memcpy(page + SF_PAGE_BYTES - 24, page + SF_PAGE_BYTES - 12, 12);
+    arr = shape_arr(&shape, NULL);
+    CHECK_INT(page_store_load(&store, arr, &err), SF_CORRUPT);
+    CHECK(strstr(err.message, "a long text") != NULL);
+    sf_arr_free(arr);
+    page_store_deinit(&store);
+    sf_batch_unref(batch);
+    sf_batch_builder_deinit(&builder);
+    sf_schema_unref(schema);
+}
+
 /* Each allocation of loading and of reading fails in turn: a clean refusal, nothing left behind. */
 void loading_without_memory_fails(void)
 {

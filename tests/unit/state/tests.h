@@ -38,6 +38,7 @@ void gone_pages_are_told(void);
 void damaged_pages_are_refused(void);
 void damaged_heads_are_refused(void);
 void long_texts_must_be_whole(void);
+void long_texts_belong_to_one_row(void);
 void loading_without_memory_fails(void);
 
 /* order.c */
