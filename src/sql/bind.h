@@ -44,7 +44,6 @@ typedef struct {
     uint32_t window_columns; /* of these, at the end, added by WINDOW */
     bool source;             /* a scan of a source that honours _retract */
     bool windowed;           /* closes with a window, or reads only what does */
-    bool single_row;         /* a global aggregate */
     bool key_known;          /* identity of a row, as sf_plan has it */
     uint32_t *key;
     uint32_t key_count;
@@ -59,6 +58,7 @@ typedef struct {
     uint32_t column_count; /* visible, then hidden ones */
     bool element;          /* of UNNEST: one column, no _ts */
     bool time;             /* the _ts of joined rows: one column */
+    bool mark;             /* whether a subquery has a match: one column */
     bool hidden;           /* of a subquery: no name finds it */
 } sf_sqlb_input;
 
@@ -78,18 +78,23 @@ typedef struct {
     size_t count;
 } sf_sqlb_conds;
 
-typedef enum { SF_TREE_INPUT, SF_TREE_UNNEST, SF_TREE_JOIN } sf_sqlb_tree_kind;
+typedef enum {
+    SF_TREE_INPUT,
+    SF_TREE_UNNEST,
+    SF_TREE_JOIN,
+    SF_TREE_MARK, /* left rows, each with whether the right has a match */
+} sf_sqlb_tree_kind;
 
 typedef struct sf_sqlb_tree {
     sf_sqlb_tree_kind kind;
     sf_sqlb_set inputs;
-    uint32_t input;       /* INPUT; UNNEST: of the element */
+    uint32_t input;       /* INPUT; UNNEST: the element; MARK: the mark */
     int time_input;       /* stands for the _ts of this tree's own rows; SF_SQLB_NONE */
     const sf_expr *array; /* UNNEST */
     struct sf_sqlb_tree *left, *right; /* UNNEST: left only */
     sf_join_kind join;
     int64_t within_ms;     /* -1: relational */
-    sf_sqlb_conds on;      /* JOIN */
+    sf_sqlb_conds on;      /* JOIN, MARK */
     sf_sqlb_conds filters; /* above */
 } sf_sqlb_tree;
 
@@ -123,6 +128,8 @@ typedef struct {
     size_t key_count;
     sf_sqlb_agg *aggs;
     size_t agg_count;
+    uint64_t *sets; /* GROUPING SETS: keys as bits */
+    size_t set_count;
     bool windowed;
 } sf_sqlb_group;
 
@@ -231,6 +238,13 @@ bool sf_sqlb_has_aggregate(const sf_sql_expr *ast);
 /* In a grouped scope: *out stays NULL when the node itself means nothing special. */
 sf_status sf_sqlb_grouped(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
                           const sf_expr **out);
+bool sf_sqlb_is_name(const sf_sql_expr *ast, const char *name);
+/* The aggregate over these arguments. */
+sf_status sf_sqlb_resolve_aggregate(sf_sqlb *b, const sf_sqlb_agg *agg, const sf_expr *const *args,
+                                    bool append_only, sf_agg_call *out);
+
+/* ---- GROUP BY: bind_keys.c, build_group.c ---- */
+
 sf_status sf_sqlb_group_keys(sf_sqlb *b, sf_sqlb_scope *scope, sf_sqlb_group *group);
 /* The node of a grouped SELECT; map: its columns by the numbers of a grouped row. */
 sf_status sf_sqlb_group_node(sf_sqlb *b, const sf_sqlb_scope *scope, const sf_sqlb_group *group,
@@ -245,15 +259,22 @@ sf_status sf_sqlb_from(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_select *se
 /* A join above scope->tree. */
 sf_status sf_sqlb_join_tree(sf_sqlb *b, sf_sqlb_tree *left, sf_sqlb_tree *right, sf_join_kind kind,
                             sf_sqlb_tree **out);
+/* A mark above scope->tree; *value: its column. */
+sf_status sf_sqlb_mark_tree(sf_sqlb *b, sf_sqlb_scope *scope, sf_sqlb_tree *right,
+                            const sf_sqlb_conds *on, sf_span span, const sf_expr **value);
 /* An input that no name finds, as a leaf. */
 sf_status sf_sqlb_hidden_input(sf_sqlb *b, const sf_sqlb_rel *rel, sf_span span, uint32_t *number,
                                sf_sqlb_tree **out);
 
 /* ---- subqueries: bind_subquery.c ---- */
 
-/* A conjunct of WHERE that is [NOT] IN or EXISTS: the tree becomes a semi or anti join. */
-sf_status sf_sqlb_membership(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
-                             bool negated);
+/* A conjunct of WHERE that is [NOT] IN or EXISTS: the tree becomes a semi or anti join. *done
+ * false: it can only be had as a value. */
+sf_status sf_sqlb_membership(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast, bool negated,
+                             bool *done);
+/* The same as a value anywhere in an expression. */
+sf_status sf_sqlb_membership_value(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
+                                   const sf_expr **out);
 sf_status sf_sqlb_scalar(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
                          const sf_expr **out);
 

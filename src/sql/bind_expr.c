@@ -255,12 +255,6 @@ static sf_status bind_call(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *
                         out, b->err);
 }
 
-static sf_status misplaced_subquery(sf_sqlb *b, const sf_sql_expr *ast)
-{
-    return sf_sqlb_not_yet(b, ast->op_span, "a condition on a subquery outside the ANDs of WHERE",
-                           "write it in WHERE, joined to the rest with AND");
-}
-
 sf_status sf_sqlb_expr(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
                        const sf_expr **out)
 {
@@ -291,7 +285,7 @@ sf_status sf_sqlb_expr(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
     case SF_EX_IN_LIST: return bind_predicate(b, scope, ast, out);
     case SF_EX_IN_QUERY:
     case SF_EX_EXISTS:
-    case SF_EX_QUANTIFIED: return misplaced_subquery(b, ast);
+    case SF_EX_QUANTIFIED: return sf_sqlb_membership_value(b, scope, ast, out);
     case SF_EX_QUERY: return sf_sqlb_scalar(b, scope, ast, out);
     case SF_EX_ROW:
         return sf_sqlb_fail(b, SF_INVALID, span, "a row stands in comparisons and before IN",
@@ -365,16 +359,19 @@ static bool is_membership(const sf_sql_expr *ast, bool *negated)
 sf_status sf_sqlb_conditions(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
                              sf_sqlb_conds *out)
 {
-    bool negated;
+    bool negated, done;
     if (ast->kind == SF_EX_OP && ast->op == SF_OP_AND) {
         for (size_t i = 0; i < ast->args.count; i++)
             SF_TRY(sf_sqlb_conditions(b, scope, ast->args.items[i], out));
         return SF_OK;
     }
     if (!scope->no_subqueries && is_membership(ast, &negated)) {
-        while (ast->kind == SF_EX_OP)
-            ast = ast->args.items[0];
-        return sf_sqlb_membership(b, scope, ast, negated);
+        const sf_sql_expr *inner = ast;
+        while (inner->kind == SF_EX_OP)
+            inner = inner->args.items[0];
+        SF_TRY(sf_sqlb_membership(b, scope, inner, negated, &done));
+        if (done)
+            return SF_OK;
     }
     bool rows = ast->kind == SF_EX_OP && ast->op == SF_OP_EQUAL &&
                 ast->args.items[0]->kind == SF_EX_ROW && ast->args.items[1]->kind == SF_EX_ROW;

@@ -36,6 +36,22 @@ sf_status sf_sqlb_join_tree(sf_sqlb *b, sf_sqlb_tree *left, sf_sqlb_tree *right,
     return SF_OK;
 }
 
+sf_status sf_sqlb_mark_tree(sf_sqlb *b, sf_sqlb_scope *scope, sf_sqlb_tree *right,
+                            const sf_sqlb_conds *on, sf_span span, const sf_expr **value)
+{
+    sf_sqlb_tree *tree;
+    sf_sqlb_input mark = {.span = span, .hidden = true, .mark = true};
+    SF_TRY(new_tree(b, SF_TREE_MARK, &tree));
+    SF_TRY(sf_sqlb_add_input(b, NULL, &mark, &tree->input));
+    tree->left = scope->tree;
+    tree->right = right;
+    tree->on = *on;
+    tree->inputs = scope->tree->inputs;
+    sf_sqlb_set_add(&tree->inputs, tree->input);
+    scope->tree = tree;
+    return sf_sqlb_vcol_expr(b, b->inputs.data[tree->input].first, span, value);
+}
+
 sf_status sf_sqlb_hidden_input(sf_sqlb *b, const sf_sqlb_rel *rel, sf_span span, uint32_t *number,
                                sf_sqlb_tree **out)
 {

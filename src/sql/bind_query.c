@@ -80,7 +80,7 @@ static sf_status convert(sf_sqlb *b, const sf_sqlb_rel *first, const sf_type *ty
 static sf_status describe(sf_sqlb *b, const branches *all, const sf_type *types, sf_sqlb_rel *out)
 {
     *out = all->items[0];
-    out->key_known = out->single_row = false;
+    out->key_known = false;
     out->columns = SF_ARENA_ARRAY(b->scratch, sf_sqlb_column, out->count + 1u);
     if (!out->columns)
         return sf_fail_memory(b->err);

@@ -472,8 +472,8 @@ static sf_status grouped_select(sf_sqlb *b, sf_sqlb_scope *scope, bool top, sf_s
     SF_TRY(project(b, &rows, &list, map, out));
     SF_TRY(group_key_exprs(b, &group, &keys));
     out->windowed = windowed;
-    out->single_row = !windowed && !having && group.key_count == 0;
-    return windowed ? SF_OK : set_key(b, &list, keys, (uint32_t)group.key_count, out);
+    return windowed || group.set_count ? SF_OK
+                                       : set_key(b, &list, keys, (uint32_t)group.key_count, out);
 }
 
 /* ---- SELECT ---- */

@@ -145,74 +145,197 @@ static sf_status drop_nulls(sf_sqlb *b, const inner_side *side, sf_span span)
     return sf_sqlb_push(b, side->tree, &cond);
 }
 
+/* How a subquery's rows decide: a join, and for ANY and ALL what must hold for a row to count. */
+typedef struct {
+    sf_join_kind join;
+    const char *test; /* NULL: equality, which can be a key; "": the comparison itself */
+} decision;
+
+/* x > ALL (q) holds when no row has x > y not true, and so on: NULLs decide as SQL says. */
+static decision decide(const sf_sql_expr *ast, bool negated)
+{
+    negated ^= ast->negated;
+    if (ast->kind == SF_EX_EXISTS)
+        return (decision){negated ? SF_JOIN_ANTI : SF_JOIN_SEMI, NULL};
+    bool in = ast->kind == SF_EX_IN_QUERY || (ast->op == SF_OP_EQUAL && ast->any);
+    bool not_in = ast->kind == SF_EX_QUANTIFIED && ast->op == SF_OP_NOT_EQUAL && !ast->any;
+    if (in || not_in)
+        return (decision){negated != not_in ? SF_JOIN_NOT_IN : SF_JOIN_SEMI, NULL};
+    if (ast->any)
+        return negated ? (decision){SF_JOIN_ANTI, "is not false"} : (decision){SF_JOIN_SEMI, ""};
+    return negated ? (decision){SF_JOIN_SEMI, "is false"} : (decision){SF_JOIN_ANTI, "is not true"};
+}
+
+/* The condition between one value and one column of the subquery. */
+static sf_status compare_value(sf_sqlb *b, const sf_sql_expr *ast, const decision *how,
+                               const sf_expr *value, const sf_expr *column, sf_sqlb_cond *out)
+{
+    if (!how->test)
+        return equality(b, value, column, ast->op_span, out);
+    const sf_expr *sides[2] = {value, column};
+    *out = (sf_sqlb_cond){0};
+    SF_TRY(sf_expr_call(b->arena, sf_str_of(sf_sql_op_text(ast->op)), sides, 2, ast->op_span,
+                        &out->expr, b->err));
+    if (how->test[0])
+        SF_TRY(sf_expr_call(b->arena, sf_str_of(how->test), &out->expr, 1, ast->op_span, &out->expr,
+                            b->err));
+    sf_sqlb_inputs_of(b, out->expr, &out->inputs);
+    return SF_OK;
+}
+
 static sf_status compare_values(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
-                                const inner_side *side, sf_sqlb_conds *out)
+                                const decision *how, const inner_side *side, sf_sqlb_conds *out)
 {
     const sf_sql_expr *subject = ast->args.items[0];
     bool row = subject->kind == SF_EX_ROW;
     size_t count = row ? subject->args.count : 1;
+    const char *name = ast->kind == SF_EX_IN_QUERY ? "IN" : ast->any ? "ANY" : "ALL";
     if (count != side->count)
         return sf_sqlb_fail(b, SF_INVALID, ast->query->span,
                             row ? "select as many columns as the row has values"
                                 : "select the one column to compare with",
-                            "the subquery of IN gives %zu columns, not %zu", side->count, count);
-    scope->place = "IN";
+                            "the subquery of %s gives %zu columns, not %zu", name, side->count,
+                            count);
+    if (row && how->test)
+        return sf_sqlb_not_yet(b, ast->op_span, "this comparison of rows with ANY or ALL",
+                               "compare one value, or write EXISTS");
+    const char *place = scope->place;
+    scope->place = name;
     for (size_t i = 0; i < count; i++) {
         const sf_expr *value;
         sf_sqlb_cond cond;
         SF_TRY(sf_sqlb_expr(b, scope, row ? subject->args.items[i] : subject, &value));
-        SF_TRY(equality(b, value, side->values[i], ast->op_span, &cond));
+        SF_TRY(compare_value(b, ast, how, value, side->values[i], &cond));
         SQLB_PUSH(b, out->items, out->count, cond);
     }
-    scope->place = "WHERE";
+    scope->place = place;
     return SF_OK;
 }
 
-static sf_status membership_kind(sf_sqlb *b, const sf_sql_expr *ast, bool negated,
-                                 sf_join_kind *out)
-{
-    negated ^= ast->negated;
-    if (ast->kind == SF_EX_QUANTIFIED) {
-        bool in = ast->op == SF_OP_EQUAL && ast->any;
-        bool not_in = ast->op == SF_OP_NOT_EQUAL && !ast->any;
-        if (!in && !not_in)
-            return sf_sqlb_not_yet(b, ast->op_span, "this comparison with ANY or ALL",
-                                   "compare with (SELECT MIN(...) ...) or (SELECT MAX(...) ...)");
-        negated ^= not_in;
-    }
-    *out = !negated ? SF_JOIN_SEMI : ast->kind == SF_EX_EXISTS ? SF_JOIN_ANTI : SF_JOIN_NOT_IN;
-    return SF_OK;
-}
-
-sf_status sf_sqlb_membership(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast, bool negated)
+/* The subquery's side and the conditions that join it. */
+static sf_status bind_side(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
+                           const decision *how, inner_side *side, sf_sqlb_conds *on)
 {
     const sf_sql_select *select;
-    inner_side side = {0};
-    sf_join_kind kind;
-    sf_sqlb_conds on = {0};
-    sf_sqlb_tree *join;
     bool exists = ast->kind == SF_EX_EXISTS;
-    SF_TRY(membership_kind(b, ast, negated, &kind));
     SF_TRY(check_subquery(b, ast->query, &select));
     if (is_plain(select))
-        SF_TRY(plain_side(b, scope, select, exists, &side));
+        SF_TRY(plain_side(b, scope, select, exists, side));
     else
-        SF_TRY(derived_side(b, scope, ast, &side));
+        SF_TRY(derived_side(b, scope, ast, side));
+    SF_TRY(check_reach(b, scope, side->tree, &side->correlated));
     if (!exists)
-        SF_TRY(compare_values(b, scope, ast, &side, &on));
-    if (kind == SF_JOIN_NOT_IN) {
-        if (side.correlated.count || on.count > 1)
-            return sf_sqlb_not_yet(b, ast->op_span, "NOT IN on several columns or correlated",
-                                   "write NOT EXISTS (SELECT 1 ... WHERE ...)");
+        SF_TRY(compare_values(b, scope, ast, how, side, on));
+    for (size_t i = 0; i < side->correlated.count; i++)
+        SQLB_PUSH(b, on->items, on->count, side->correlated.items[i]);
+    return SF_OK;
+}
+
+sf_status sf_sqlb_membership(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast, bool negated,
+                             bool *done)
+{
+    inner_side side = {0};
+    sf_sqlb_conds on = {0};
+    sf_sqlb_tree *join;
+    decision how = decide(ast, negated);
+    SF_TRY(bind_side(b, scope, ast, &how, &side, &on));
+    /* The one-key anti join knows whether the whole subquery is empty, not one key's part of it. */
+    *done = how.join != SF_JOIN_NOT_IN || on.count == 1;
+    if (!*done)
+        return SF_OK;
+    if (how.join == SF_JOIN_NOT_IN)
         SF_TRY(drop_nulls(b, &side, ast->op_span));
-    }
-    SF_TRY(check_reach(b, scope, side.tree, &side.correlated));
-    for (size_t i = 0; i < side.correlated.count; i++)
-        SQLB_PUSH(b, on.items, on.count, side.correlated.items[i]);
-    SF_TRY(sf_sqlb_join_tree(b, scope->tree, side.tree, kind, &join));
+    SF_TRY(sf_sqlb_join_tree(b, scope->tree, side.tree, how.join, &join));
     join->on = on;
     scope->tree = join;
     return SF_OK;
+}
+
+/* ---- membership as a value ---- */
+
+static sf_status check_place(sf_sqlb *b, const sf_sqlb_scope *scope, sf_span span)
+{
+    if (scope->no_subqueries || !scope->tree)
+        return sf_sqlb_not_yet(b, span, "a subquery in this clause",
+                               "name its value in FROM, with CROSS JOIN (SELECT ...) alias");
+    if (scope->group && !scope->in_aggregate)
+        return sf_sqlb_fail(b, SF_INVALID, span,
+                            "put it inside an aggregate, as MAX((SELECT ...)), or join it in FROM",
+                            "in a grouped query a subquery must stand inside an aggregate");
+    return SF_OK;
+}
+
+/* Whether the subquery has a row for which `how` holds; all: any row that is correlated. */
+static sf_status mark(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast, const decision *how,
+                      bool all, const sf_expr **out)
+{
+    inner_side side = {0};
+    sf_sqlb_conds on = {0};
+    SF_TRY(bind_side(b, scope, ast, how, &side, &on));
+    if (ast->kind != SF_EX_EXISTS && !how->test)
+        SF_TRY(drop_nulls(b, &side, ast->op_span));
+    return sf_sqlb_mark_tree(b, scope, side.tree, all ? &side.correlated : &on, ast->op_span, out);
+}
+
+static sf_status bool_or_null(sf_sqlb *b, bool is_null, bool value, sf_span span,
+                              const sf_expr **out)
+{
+    sf_literal literal = {.is_null = is_null, .as.boolean = value};
+    return sf_expr_literal(b->arena, SF_TYPE_BOOL, &literal, span, out, b->err);
+}
+
+/* decided when `first` holds, else NULL when `unknown` does, else the opposite. */
+static sf_status three_valued(sf_sqlb *b, const sf_expr *first, bool decided,
+                              const sf_expr *unknown, sf_span span, const sf_expr **out)
+{
+    const sf_expr *parts[5] = {first, NULL, unknown, NULL, NULL};
+    SF_TRY(bool_or_null(b, false, decided, span, &parts[1]));
+    SF_TRY(bool_or_null(b, true, false, span, &parts[3]));
+    SF_TRY(bool_or_null(b, false, !decided, span, &parts[4]));
+    return sf_expr_case(b->arena, parts, 5, span, out, b->err);
+}
+
+/* x IN (q): NULLs of q are left out; with x NULL it is unknown unless q is empty. */
+static sf_status in_value(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast, bool negated,
+                          const sf_expr **out)
+{
+    static const decision equal = {SF_JOIN_SEMI, NULL};
+    const sf_expr *matched, *both[2], *unknown;
+    if (ast->args.items[0]->kind == SF_EX_ROW)
+        return sf_sqlb_not_yet(b, ast->op_span, "NOT IN with rows, or IN with rows inside OR",
+                               "write EXISTS (SELECT 1 ... WHERE ...)");
+    SF_TRY(mark(b, scope, ast, &equal, false, &matched));
+    SF_TRY(mark(b, scope, ast, &equal, true, &both[1]));
+    SF_TRY(sf_sqlb_expr(b, scope, ast->args.items[0], &both[0]));
+    SF_TRY(sf_expr_call(b->arena, SF_STR("is null"), &both[0], 1, ast->op_span, &both[0], b->err));
+    SF_TRY(sf_expr_logic(b->arena, SF_EXPR_AND, both, 2, ast->op_span, &unknown, b->err));
+    return three_valued(b, matched, !negated, unknown, ast->op_span, out);
+}
+
+/* x > ANY (q): true when one row makes it so, unknown when one might; ALL the other way round. */
+static sf_status quantified_value(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
+                                  const sf_expr **out)
+{
+    decision decides = {SF_JOIN_SEMI, ast->any ? "" : "is false"};
+    decision might = {SF_JOIN_SEMI, "is null"};
+    const sf_expr *decided, *unknown;
+    SF_TRY(mark(b, scope, ast, &decides, false, &decided));
+    SF_TRY(mark(b, scope, ast, &might, false, &unknown));
+    return three_valued(b, decided, ast->any, unknown, ast->op_span, out);
+}
+
+sf_status sf_sqlb_membership_value(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
+                                   const sf_expr **out)
+{
+    SF_TRY(check_place(b, scope, ast->op_span));
+    if (ast->kind == SF_EX_EXISTS) {
+        static const decision any = {SF_JOIN_SEMI, NULL};
+        return mark(b, scope, ast, &any, false, out);
+    }
+    bool not_in = ast->kind == SF_EX_QUANTIFIED && ast->op == SF_OP_NOT_EQUAL && !ast->any;
+    if (ast->kind == SF_EX_IN_QUERY || not_in || (ast->op == SF_OP_EQUAL && ast->any))
+        return in_value(b, scope, ast, ast->negated != not_in, out);
+    return quantified_value(b, scope, ast, out);
 }
 
 /* ---- scalar subqueries ---- */
@@ -221,13 +344,7 @@ static sf_status check_scalar(sf_sqlb *b, const sf_sqlb_scope *scope, const sf_s
                               const sf_sql_select **select)
 {
     static const char one[] = "select one aggregate, such as MAX(x), without GROUP BY";
-    if (scope->no_subqueries || !scope->tree)
-        return sf_sqlb_not_yet(b, ast->span, "a subquery in this clause",
-                               "name its value in FROM, with CROSS JOIN (SELECT ...) alias");
-    if (scope->group && !scope->in_aggregate)
-        return sf_sqlb_fail(b, SF_INVALID, ast->span,
-                            "put it inside an aggregate, as MAX((SELECT ...)), or join it in FROM",
-                            "in a grouped query a subquery must stand inside an aggregate");
+    SF_TRY(check_place(b, scope, ast->span));
     SF_TRY(check_subquery(b, ast->query, select));
     if (!*select)
         return sf_sqlb_fail(b, SF_INVALID, ast->span, one,

@@ -313,23 +313,66 @@ static sf_status build_side(sf_sqlb *b, sf_sqlb_tree *side, const sf_expr *const
     return SF_OK;
 }
 
-static sf_status build_join(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out)
+/* Both sides as nodes, their keys, and the rest of the condition over the joined columns. */
+static sf_status build_sides(sf_sqlb *b, sf_sqlb_tree *tree, sf_join_spec *spec)
 {
     join_keys keys = {0};
-    sf_join_spec spec = {.kind = tree->join, .within_ms = tree->within_ms};
     uint32_t *left_keys, *right_keys;
     SF_TRY(split_on(b, tree, &keys));
-    SF_TRY(build_side(b, tree->left, keys.left, keys.count, &left_keys, &spec.left));
-    SF_TRY(build_side(b, tree->right, keys.right, keys.count, &right_keys, &spec.right));
-    uint32_t left_count = column_count(b, spec.left);
-    SF_TRY(sf_sqlb_check_width(b, left_count + column_count(b, spec.right) + 1u, (sf_span){0, 0}));
+    SF_TRY(build_side(b, tree->left, keys.left, keys.count, &left_keys, &spec->left));
+    SF_TRY(build_side(b, tree->right, keys.right, keys.count, &right_keys, &spec->right));
+    uint32_t left_count = column_count(b, spec->left);
+    SF_TRY(sf_sqlb_check_width(b, left_count + column_count(b, spec->right) + 1u, (sf_span){0, 0}));
     shift(b, &tree->right->inputs, left_count);
-    spec.left_keys = left_keys;
-    spec.right_keys = right_keys;
-    spec.key_count = keys.count;
-    if (keys.residual)
-        SF_TRY(sf_sqlb_remap(b, keys.residual, &spec.residual));
+    spec->left_keys = left_keys;
+    spec->right_keys = right_keys;
+    spec->key_count = keys.count;
+    return keys.residual ? sf_sqlb_remap(b, keys.residual, &spec->residual) : SF_OK;
+}
+
+static sf_status build_join(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out)
+{
+    sf_join_spec spec = {.kind = tree->join, .within_ms = tree->within_ms};
+    SF_TRY(build_sides(b, tree, &spec));
     return sf_plan_join(b->plan, &spec, &out->node, b->err);
+}
+
+/* The rows of a node with a constant before their _ts. */
+static sf_status add_mark(sf_sqlb *b, bool value, uint32_t *node)
+{
+    const sf_schema *schema = sf_plan_at(b->plan, *node)->schema;
+    uint32_t count = schema->count;
+    const sf_expr **exprs = SF_ARENA_ARRAY(b->scratch, const sf_expr *, count);
+    sf_field *fields = SF_ARENA_ARRAY(b->scratch, sf_field, count);
+    if (!exprs || !fields)
+        return sf_fail_memory(b->err);
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        fields[i] = schema->fields[i];
+        SF_TRY(sf_expr_column(b->arena, i, fields[i].type, (sf_span){0, 0}, &exprs[i], b->err));
+    }
+    fields[count - 1] = (sf_field){.name = "matched", .hidden = true};
+    sf_literal mark = {.as.boolean = value};
+    SF_TRY(
+        sf_expr_literal(b->arena, SF_TYPE_BOOL, &mark, (sf_span){0, 0}, &exprs[count - 1], b->err));
+    return sf_plan_map(b->plan, *node, NULL, exprs, fields, count, node, b->err);
+}
+
+/* Rows with a match, marked true, and rows without one, marked false. */
+static sf_status build_mark(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out)
+{
+    sf_join_spec spec = {.kind = SF_JOIN_SEMI, .within_ms = -1};
+    uint32_t parts[2];
+    SF_TRY(build_sides(b, tree, &spec));
+    SF_TRY(sf_plan_join(b->plan, &spec, &parts[0], b->err));
+    spec.kind = SF_JOIN_ANTI;
+    SF_TRY(sf_plan_join(b->plan, &spec, &parts[1], b->err));
+    SF_TRY(add_mark(b, true, &parts[0]));
+    SF_TRY(add_mark(b, false, &parts[1]));
+    SF_TRY(sf_plan_union(b->plan, parts, 2, &out->node, b->err));
+    uint32_t last = column_count(b, out->node) - 1;
+    move_last(b, &tree->left->inputs, last - 1, last);
+    b->at.data[b->inputs.data[tree->input].first] = last - 1;
+    return SF_OK;
 }
 
 static sf_status build_unnest(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out)
@@ -391,7 +434,12 @@ static sf_status build_inner(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out)
     use_conditions(b, &tree->on);
     if (tree->array)
         sf_sqlb_use(b, tree->array);
-    SF_TRY(tree->kind == SF_TREE_UNNEST ? build_unnest(b, tree, out) : build_join(b, tree, out));
+    if (tree->kind == SF_TREE_UNNEST)
+        SF_TRY(build_unnest(b, tree, out));
+    else if (tree->kind == SF_TREE_MARK)
+        SF_TRY(build_mark(b, tree, out));
+    else
+        SF_TRY(build_join(b, tree, out));
     restore_used(b, used_above);
     return SF_OK;
 }

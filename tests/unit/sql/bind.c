@@ -212,6 +212,22 @@ static void grouping(void)
         {"SELECT SUM(qty) FILTER (WHERE side = 'BUY') AS b, COUNT(DISTINCT symbol) AS d, MEDIAN("
          "price) AS m FROM trades",
          "b Long, d Long, m Double key()", NULL},
+        {"SELECT symbol, venue, COUNT(*) AS n FROM trades GROUP BY ROLLUP(symbol, venue)",
+         "symbol String, venue String, n Long",
+         "FilterProject -> symbol AS symbol, venue AS venue, count_star AS n\n"
+         "  UnionAll\n"
+         "    FilterProject -> symbol AS symbol, venue AS venue, count_star AS count_star\n"
+         "      Reduce by (symbol, venue): COUNT(*)\n"
+         "        Scan trades\n"
+         "    FilterProject -> symbol AS symbol, NULL AS venue, count_star AS count_star\n"
+         "      Reduce by (symbol): COUNT(*)\n"
+         "        Scan trades\n"
+         "    FilterProject -> NULL AS symbol, NULL AS venue, count_star AS count_star\n"
+         "      Reduce by (): COUNT(*)\n"
+         "        Scan trades\n"},
+        {"SELECT symbol, venue, side FROM trades GROUP BY symbol, GROUPING SETS ((venue, side), "
+         "CUBE(venue), ())",
+         "symbol String, venue String, side String", NULL},
         {"SELECT DISTINCT venue, qty FROM trades", "venue String, qty Long",
          "Reduce by (venue, qty): \n"
          "  FilterProject -> venue AS venue, qty AS qty\n"
@@ -288,6 +304,28 @@ static void subqueries(void)
          "      Scan trades\n"
          "    Reduce by (symbol): COUNT(*)\n"
          "      Scan quotes\n"},
+        {"SELECT qty FROM trades WHERE price > ALL (SELECT bid FROM quotes) AND NOT price <= ANY "
+         "(SELECT ask FROM quotes q WHERE q.symbol = trades.symbol)",
+         "qty Long", NULL},
+        {"SELECT qty, EXISTS (SELECT 1 FROM quotes q WHERE q.symbol = t.symbol) AS e FROM trades t",
+         "qty Long, e Bool",
+         "FilterProject -> qty AS qty, matched AS e\n"
+         "  UnionAll\n"
+         "    FilterProject -> symbol AS symbol, qty AS qty, TRUE AS matched\n"
+         "      Join semi on symbol = symbol\n"
+         "        FilterProject -> symbol AS symbol, qty AS qty\n"
+         "          Scan trades\n"
+         "        FilterProject -> symbol AS symbol\n"
+         "          Scan quotes\n"
+         "    FilterProject -> symbol AS symbol, qty AS qty, FALSE AS matched\n"
+         "      Join anti on symbol = symbol\n"
+         "        FilterProject -> symbol AS symbol, qty AS qty\n"
+         "          Scan trades\n"
+         "        FilterProject -> symbol AS symbol\n"
+         "          Scan quotes\n"},
+        {"SELECT qty, symbol NOT IN (SELECT symbol FROM quotes) AS n, price < ALL (SELECT bid FROM "
+         "quotes) AS a FROM trades WHERE qty > 1 OR venue IN (SELECT venue FROM quotes)",
+         "qty Long, n Bool, a Bool", NULL},
         {"SELECT symbol, MAX(price - (SELECT MAX(bid) FROM quotes)) AS d FROM trades GROUP BY "
          "symbol",
          "symbol String, d Double key(0)", NULL},
