@@ -11,9 +11,12 @@ target_compile_definitions(sf_flags INTERFACE _GNU_SOURCE)
 target_include_directories(sf_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 target_link_libraries(sf_flags INTERFACE Threads::Threads m)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    # At -O3 gcc 12 sees paths through out-parameters that cannot be taken; the debug presets keep
-    # the warning.
-    target_compile_options(sf_flags INTERFACE -O3 -g1 -Wno-maybe-uninitialized)
+    target_compile_options(sf_flags INTERFACE -O3 -g1)
+endif()
+# gcc 12 sees paths through out-parameters that cannot be taken, others in each way of optimising: one
+# preset (debug) keeps the warning.
+if(NOT SF_SANITIZE STREQUAL "address,undefined")
+    target_compile_options(sf_flags INTERFACE -Wno-maybe-uninitialized)
 endif()
 if(SF_NATIVE)
     target_compile_options(sf_flags INTERFACE -march=native)
