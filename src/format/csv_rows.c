@@ -307,8 +307,7 @@ static void take_row(sf_parser *p, const char *record)
             if (SF_UNLIKELY(column->slot->twin != NULL))
                 any_cell(p, column->slot->twin, record, &csv->cells[i]);
         } else if (column->unknown) {
-            p->rows.unknown++;
-            p->rows.trouble = true;
+            parser_unknown(p, csv_header_name(p, i));
         }
     }
     if (p->no_memory)

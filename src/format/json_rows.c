@@ -136,10 +136,8 @@ static const char *read_key(sf_parser *p, const char *at, const char *end, slot 
         name = sf_buf_str(&p->rows.scratch);
     }
     *s = rows_find(&p->rows, name);
-    if (!*s && !reserved_name(name)) {
-        p->rows.unknown++;
-        p->rows.trouble = true;
-    }
+    if (!*s && !reserved_name(name))
+        parser_unknown(p, name);
     at = skip_space(json.at, end);
     return at < end && *at == ':' ? at + 1 : NULL;
 }

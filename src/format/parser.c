@@ -199,6 +199,17 @@ static sf_str excerpt(sf_str value)
     return value;
 }
 
+void parser_unknown(sf_parser *p, sf_str name)
+{
+    rowset *r = &p->rows;
+    if (r->unknown++ == 0) {
+        sf_str shown = excerpt(name);
+        memcpy(r->unknown_name, shown.data, shown.len);
+        r->unknown_name[shown.len] = '\0';
+    }
+    r->trouble = true;
+}
+
 static void count_misfits(sf_parser *p)
 {
     rowset *r = &p->rows;
@@ -224,6 +235,7 @@ bool parser_judge(sf_parser *p)
     p->report.unknown_fields += r->unknown;
     if (r->unknown && p->options.reject_unknown_fields) {
         p->report.unknown_rows++;
+        parser_error(p, "field \"%s\" is not declared", r->unknown_name);
         return false;
     }
     count_misfits(p);

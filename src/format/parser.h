@@ -49,7 +49,8 @@ typedef struct {
     uint64_t record; /* number of the record being read */
     uint32_t seen;   /* declared slots it has set */
     uint32_t unknown;
-    bool trouble; /* something about it has to be judged or counted at its end */
+    char unknown_name[64]; /* the first of them, cut */
+    bool trouble;          /* something about it has to be judged or counted at its end */
     int64_t stamp_ms;
     uint32_t *index; /* slot numbers + 1 by hash of the name; 0: free */
     uint32_t index_mask;
@@ -201,6 +202,7 @@ void parser_malformed(sf_parser *p, const char *format, ...) SF_PRINTF(2, 3);
 void parser_error(sf_parser *p, const char *format, ...) SF_PRINTF(2, 3);
 /* The current row is whole but troubled: counts and applies the policies. False: leave it out. */
 bool parser_judge(sf_parser *p);
+void parser_unknown(sf_parser *p, sf_str name); /* the row has a field that is not declared */
 /* The batch is as large as it may get. */
 void parser_batch_full(sf_parser *p);
 

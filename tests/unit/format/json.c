@@ -310,6 +310,12 @@ void json_policies(void)
     check_parses(cases, SF_COUNT_OF(cases));
     sf_parse_report report;
     sf_buf rows = {0};
+    parse_setup strict = {{.reject_unknown_fields = true}, "a:Long", false};
+    CHECK(parse_text(&strict, SF_STR("{\"a\":1}\n{\"b\\u0062\":1,\"c\":2}\n"), 0, &rows, &report));
+    CHECK_INT(report.error_count, 1);
+    CHECK_INT(report.errors[0].row, 2);
+    CHECK_STR(report.errors[0].message, "field \"bb\" is not declared");
+    sf_buf_clear(&rows);
     parse_setup setup = {{0}, "a:Long t:Timestamp", false};
     CHECK(parse_text(
         &setup, SF_STR("{\"a\":[],\"t\":\"x\"}\n{\"a\":1.5}\n{\"a\":1e30,\"t\":1e30}\n{\"a\":1}\n"),
