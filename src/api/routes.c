@@ -186,6 +186,9 @@ HANDLER(update)
     SF_TRY(if_match(call, &options.if_revision, err));
     SF_TRY(sf_http_query_get(&call->arena, call->head.query, "allowBreaking", &gate, &found, err));
     options.gate_breaking = found && sf_str_eq_nocase(gate, SF_STR("false"));
+    if (found && !options.gate_breaking && !sf_str_eq_nocase(gate, SF_STR("true")))
+        return sf_fail(err, SF_INVALID, "?allowBreaking= takes true or false, not \"%.*s\"",
+                       gate.len < 40 ? (int)gate.len : 40, gate.data);
     sf_status status = sf_service_update(SERVICE, call->caller, noun_of(call), call->params[0],
                                          sf_buf_str(&call->body), &options, &answer, err);
     return respond(status, &answer, out, err);

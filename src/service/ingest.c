@@ -26,7 +26,7 @@ struct sf_push_memory {
     char *source;
     seen_set keys;  /* dedup */
     seen_set done;  /* idempotency keys */
-    char **answers; /* of done.ring, by place */
+    char **answers; /* of done.ring, by place; NULL: that push is under way */
 };
 
 static digest digest_of(sf_str text)
@@ -51,6 +51,7 @@ static void seen_deinit(seen_set *set)
 {
     sf_free(set->ring);
     sf_free(set->table);
+    *set = (seen_set){0};
 }
 
 static uint32_t seen_slot(const seen_set *set, digest key)
@@ -97,10 +98,10 @@ static void seen_remove(seen_set *set, digest key)
 static uint32_t seen_add(seen_set *set, digest key)
 {
     uint32_t place = set->next;
-    if (set->count == set->cap)
-        seen_remove(set, set->ring[place]);
-    else
+    if (set->count < set->cap)
         set->count++;
+    else if (set->table[seen_slot(set, set->ring[place])] == place + 1) /* not added anew since */
+        seen_remove(set, set->ring[place]);
     set->ring[place] = key;
     set->table[seen_slot(set, key)] = place + 1;
     set->next = (place + 1) % set->cap;
@@ -401,19 +402,24 @@ static void remember_answer(push_call *call, const sf_push_result *result)
     put_result(result, call->invalid, call->duplicate, true, &text);
     pthread_mutex_lock(&call->service->memory_lock);
     sf_push_memory *memory = memory_of(call->service, call->source);
-    bool ready = memory && !text.failed;
-    if (ready && !memory->done.cap) {
-        memory->answers = sf_calloc(IDEMPOTENCY_KEPT, sizeof(char *));
-        ready = memory->answers && seen_init(&memory->done, IDEMPOTENCY_KEPT);
-    }
-    if (ready && seen_find(&memory->done, call->key) == UINT32_MAX) {
-        uint32_t place = seen_add(&memory->done, call->key);
-        sf_free(memory->answers[place]);
+    uint32_t place = memory ? seen_find(&memory->done, call->key) : UINT32_MAX;
+    if (place != UINT32_MAX && !text.failed) {
         memory->answers[place] = text.data;
         text = (sf_buf){0};
     }
     pthread_mutex_unlock(&call->service->memory_lock);
     sf_buf_deinit(&text);
+}
+
+/* A push that failed has not happened: its key may be used again. */
+static void forget_key(sf_service *service, const char *source, digest key)
+{
+    pthread_mutex_lock(&service->memory_lock);
+    sf_push_memory *memory = memory_of(service, source);
+    uint32_t place = memory ? seen_find(&memory->done, key) : UINT32_MAX;
+    if (place != UINT32_MAX && !memory->answers[place])
+        seen_remove(&memory->done, key);
+    pthread_mutex_unlock(&service->memory_lock);
 }
 
 static void free_call(push_call *call)
@@ -427,6 +433,8 @@ static void pushed(void *arg, const sf_push_result *result, const sf_error *erro
     push_call *call = arg;
     sf_answer answer = {0};
     if (error) {
+        if (call->has_key)
+            forget_key(call->service, call->source, call->key);
         if (error->status == SF_OVERLOADED)
             answer.retry_ms = 1000;
         call->done(call->arg, error->status, &answer, error);
@@ -477,20 +485,37 @@ static sf_status find_pushed_source(sf_service *service, sf_str name,
     return SF_CONFLICT;
 }
 
-/* An answer given before under this key; false: none. */
-static bool replay_answer(sf_service *service, const char *source, digest key, sf_answer *answer)
+/* Takes the key for this push, or gives the answer an earlier one got under it. */
+static sf_status claim_key(sf_service *service, const char *source, digest key, sf_answer *answer,
+                           bool *replayed, sf_error *err)
 {
-    bool found = false;
+    sf_status status = SF_OK;
     pthread_mutex_lock(&service->memory_lock);
-    const sf_push_memory *memory = memory_of(service, source);
-    uint32_t place = memory ? seen_find(&memory->done, key) : UINT32_MAX;
-    if (place != UINT32_MAX) {
+    sf_push_memory *memory = memory_of(service, source);
+    bool ready = memory != NULL;
+    if (ready && !memory->answers)
+        memory->answers = sf_calloc(IDEMPOTENCY_KEPT, sizeof(char *));
+    if (ready && memory->answers && !memory->done.cap &&
+        !seen_init(&memory->done, IDEMPOTENCY_KEPT))
+        seen_deinit(&memory->done);
+    ready = ready && memory->answers && memory->done.cap;
+    uint32_t place = ready ? seen_find(&memory->done, key) : UINT32_MAX;
+    if (!ready) {
+        status = sf_fail_memory(err);
+    } else if (place == UINT32_MAX) {
+        place = seen_add(&memory->done, key);
+        sf_free(memory->answers[place]);
+        memory->answers[place] = NULL;
+    } else if (memory->answers[place]) {
         sf_buf_puts(&answer->body, memory->answers[place]);
         answer->http_status = 202;
-        found = true;
+        *replayed = true;
+    } else {
+        status = sf_fail(err, SF_CONFLICT, "a push with this idempotency key is under way");
+        sf_error_hint(err, "send it again when that one has been answered");
     }
     pthread_mutex_unlock(&service->memory_lock);
-    return found;
+    return status;
 }
 
 static sf_status dedup(sf_service *service, const char *source, const sf_ingest_config *ingest,
@@ -572,8 +597,11 @@ sf_status sf_service_ingest(sf_service *service, sf_str name, const sf_ingest_re
     if (status == SF_OK && key.len > IDEMPOTENCY_KEY_BYTES_MAX)
         status = sf_fail(err, SF_INVALID, "the idempotency key has more than %d bytes",
                          IDEMPOTENCY_KEY_BYTES_MAX);
-    bool replayed =
-        status == SF_OK && key.len && replay_answer(service, def->name, digest_of(key), answer);
+    bool replayed = false, claimed = false;
+    if (status == SF_OK && key.len) {
+        status = claim_key(service, def->name, digest_of(key), answer, &replayed, err);
+        claimed = status == SF_OK && !replayed;
+    }
     if (replayed) {
         done(arg, SF_OK, answer, NULL);
     } else if (status == SF_OK) {
@@ -584,6 +612,8 @@ sf_status sf_service_ingest(sf_service *service, sf_str name, const sf_ingest_re
             status = push_parsed(service, def, request, &body, &rows, done, arg, answer, err);
         else if (status == SF_INVALID)
             sf_runtime_count_push(service->runtime, def->name, rows.invalid, 0, 0);
+        if (status != SF_OK && claimed)
+            forget_key(service, def->name, digest_of(key));
     }
     drop_rows(&rows);
     sf_buf_deinit(&body.idempotency_key);
