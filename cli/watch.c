@@ -10,6 +10,7 @@ typedef struct {
     int64_t limit, count; /* count 0: without end */
     int64_t shown;
     int64_t seq; /* of the snapshot: changes up to it are in it */
+    sf_status status;
     sf_error err;
 } watch_run;
 
@@ -111,7 +112,9 @@ static bool on_message(void *arg, sf_str json)
     watch_run *run = arg;
     sf_str arguments;
     if (number_of(json, "type", 0) == 3) { /* subscribed */
-        if (run->entity.kind == SF_CLI_TABLE && show_snapshot(run) != SF_OK)
+        if (run->entity.kind == SF_CLI_TABLE)
+            run->status = show_snapshot(run);
+        if (run->status != SF_OK)
             return false;
     } else if (sf_json_get_key(json, SF_STR("arguments"), &arguments)) {
         const char *target = sf_cli_member(&run->remote.arena, json, "target");
@@ -127,7 +130,7 @@ static sf_status watch(watch_run *run)
     SF_TRY(sf_cli_entity_find(&run->remote, run->kind, run->key, &run->entity, &run->err));
     SF_TRY(sf_cli_hub_run(&run->remote, methods[run->entity.kind], run->entity.key, on_message, run,
                           &run->err));
-    return run->err.status;
+    return run->status;
 }
 
 static int run_watch(const sf_cli_command *command, int argc, char **argv)
