@@ -12,6 +12,7 @@ typedef struct {
 #define L(name) "{\"name\":\"" name "\",\"type\":\"Long\"}"
 #define T(name) "{\"name\":\"" name "\",\"type\":\"Timestamp\"}"
 
+/* clang-format off */
 static const demo_entity sources[] = {
     {SF_NOUN_SOURCE, true,
      "{\"name\":\"trades\",\"description\":\"Trades of eight symbols on three venues\","
@@ -46,6 +47,7 @@ static const demo_entity sources[] = {
      S("order_id") "," S("symbol") "," S("side") "," S("stage") "," L("stage_rank") ","
      T("stage_ts") "," L("qty") "," L("filled_qty") "," D("px") "]}"},
 };
+/* clang-format on */
 
 static const demo_entity pipelines[] = {
     {SF_NOUN_PIPELINE, true,
