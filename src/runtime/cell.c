@@ -194,6 +194,10 @@ static sf_run run_cell(void *self, sf_actor *actor)
     SF_UNUSED(actor);
     sf_cell *cell = self;
     pthread_mutex_lock(&cell->lock);
+    if (!cell->started) { /* a source it is about to read has woken it */
+        pthread_mutex_unlock(&cell->lock);
+        return SF_RUN_IDLE;
+    }
     if (sf_group_between_epochs(cell->group) && cell->waiting > 0)
         let_in(cell);
     sf_group_event event = sf_group_step(cell->group, sf_runtime_wall_ms(cell->runtime), STEP_ROWS);
