@@ -139,7 +139,8 @@ typedef struct sf_sqlb_scope {
     struct sf_sqlb_scope *outer; /* whose columns a subquery may read; NULL: none */
     sf_sqlb_outer outer_use;
     const sf_sql_select *select;
-    uint32_t *inputs; /* numbers, in order */
+    const sf_sql_exprs *partition; /* of SESSION in FROM: must be the keys; NULL: none */
+    uint32_t *inputs;              /* numbers, in order */
     size_t input_count;
     size_t from; /* names are looked up in inputs[from..] */
     sf_sqlb_merged *merged;
@@ -251,7 +252,12 @@ sf_status sf_sqlb_group_node(sf_sqlb *b, const sf_sqlb_scope *scope, const sf_sq
                              const sf_sql_window *window, bool changes, uint32_t *node,
                              const uint32_t **map);
 
-/* ---- inputs: bind_from.c ---- */
+/* ---- inputs: bind_relation.c, bind_from.c ---- */
+
+/* The relation that an input other than UNNEST and JOIN names. */
+sf_status sf_sqlb_input_rel(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_input *ast,
+                            sf_sqlb_rel *out);
+sf_status sf_sqlb_rename_columns(sf_sqlb *b, const sf_sql_names *names, sf_sqlb_rel *rel);
 
 /* FROM and WHERE. Conditions that read outer columns go to correlated; NULL: there may be none. */
 sf_status sf_sqlb_from(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_select *select,

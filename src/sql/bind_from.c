@@ -62,107 +62,21 @@ sf_status sf_sqlb_hidden_input(sf_sqlb *b, const sf_sqlb_rel *rel, sf_span span,
 
 /* ---- inputs ---- */
 
-static sf_status rename_columns(sf_sqlb *b, const sf_sql_input *ast, sf_sqlb_rel *rel)
-{
-    if (ast->columns.count > rel->count)
-        return sf_sqlb_fail(b, SF_INVALID, ast->columns.items[rel->count].span,
-                            "leave the surplus names out", "the input has %u columns, not %zu",
-                            rel->count, ast->columns.count);
-    if (!ast->columns.count)
-        return SF_OK;
-    sf_sqlb_column *columns = SF_ARENA_ARRAY(b->scratch, sf_sqlb_column, rel->count);
-    if (!columns)
-        return sf_fail_memory(b->err);
-    for (uint32_t i = 0; i < rel->count; i++) {
-        columns[i] = rel->columns[i];
-        if (i >= ast->columns.count)
-            continue;
-        sf_str name = ast->columns.items[i].text;
-        columns[i].name = sf_arena_strndup(b->arena, name.data, name.len);
-        if (!columns[i].name)
-            return sf_fail_memory(b->err);
-    }
-    rel->columns = columns;
-    return SF_OK;
-}
-
 static sf_status add_leaf(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_input *ast,
                           sf_sqlb_rel *rel, sf_sqlb_tree **out)
 {
     uint32_t number;
-    SF_TRY(rename_columns(b, ast, rel));
+    SF_TRY(sf_sqlb_rename_columns(b, &ast->columns, rel));
     sf_sqlb_input input = {.alias = sf_sqlb_alias_of(ast), .span = ast->span, .rel = *rel};
     SF_TRY(sf_sqlb_add_input(b, scope, &input, &number));
     return leaf(b, number, out);
 }
 
-/* A query of WITH is bound at its first use; all uses share its node. */
-static sf_status use_with(sf_sqlb *b, sf_sqlb_with *with, sf_sqlb_rel *out)
-{
-    if (!with->bound) {
-        sf_sqlb_with *visible = b->with;
-        with->enclosing = b->binding;
-        b->binding = with;
-        b->with = with->before;
-        SF_TRY(sf_sqlb_query(b, with->ast->query, NULL, SF_OUTER_CORRELATED, false, &with->rel));
-        b->with = visible;
-        b->binding = with->enclosing;
-        const sf_sql_input columns = {.kind = SF_INPUT_QUERY, .columns = with->ast->columns};
-        SF_TRY(rename_columns(b, &columns, &with->rel));
-        with->bound = true;
-    }
-    *out = with->rel;
-    return SF_OK;
-}
-
-/* The name stands in a query of WITH and means that query itself or one declared after it. */
-static sf_status check_forward(sf_sqlb *b, sf_sql_name name)
-{
-    for (const sf_sqlb_with *with = b->binding; with; with = with->enclosing) {
-        bool reached = false;
-        for (size_t i = 0; i < with->owner->with_count; i++) {
-            const sf_sql_with *other = &with->owner->with[i];
-            reached |= other == with->ast;
-            if (!reached || !sf_str_eq(other->name.text, name.text))
-                continue;
-            if (other != with->ast)
-                return sf_sqlb_fail(b, SF_INVALID, name.span, "declare it first",
-                                    "\"%.*s\" is declared only later in WITH",
-                                    SQLB_NAME(name.text));
-            if (with->owner->recursive)
-                return sf_sqlb_not_yet(b, name.span, "WITH RECURSIVE",
-                                       "write a fixed number of joins");
-            return sf_sqlb_fail(b, SF_INVALID, name.span,
-                                "a query of WITH reads those declared before it",
-                                "\"%.*s\" reads itself", SQLB_NAME(name.text));
-        }
-    }
-    return SF_OK;
-}
-
-static sf_status bind_named(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_input *ast,
-                            sf_sqlb_tree **out)
+static sf_status bind_relation(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_input *ast,
+                               sf_sqlb_tree **out)
 {
     sf_sqlb_rel rel;
-    sf_sqlb_with *with = ast->name.count == 1 ? b->with : NULL;
-    while (with && !sf_str_eq(with->ast->name.text, ast->name.items[0].text))
-        with = with->before;
-    if (with) {
-        SF_TRY(use_with(b, with, &rel));
-    } else {
-        if (ast->name.count == 1)
-            SF_TRY(check_forward(b, ast->name.items[0]));
-        SF_TRY(sf_sqlb_relation(b, ast, &rel));
-    }
-    return add_leaf(b, scope, ast, &rel, out);
-}
-
-static sf_status bind_derived(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_input *ast,
-                              sf_sqlb_tree **out)
-{
-    sf_sqlb_rel rel;
-    SF_TRY(
-        sf_sqlb_query(b, ast->query, ast->lateral ? scope : NULL, SF_OUTER_LATERAL, false, &rel));
+    SF_TRY(sf_sqlb_input_rel(b, scope, ast, &rel));
     return add_leaf(b, scope, ast, &rel, out);
 }
 
@@ -427,17 +341,14 @@ static sf_status bind_input(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_input
                             sf_sqlb_tree **out)
 {
     switch (ast->kind) {
-    case SF_INPUT_NAME: return bind_named(b, scope, ast, out);
-    case SF_INPUT_QUERY: return bind_derived(b, scope, ast, out);
+    case SF_INPUT_NAME:
+    case SF_INPUT_QUERY:
+    case SF_INPUT_WINDOW: return bind_relation(b, scope, ast, out);
     case SF_INPUT_JOIN: return bind_join(b, scope, ast, out);
-    case SF_INPUT_UNNEST:
-        return sf_sqlb_fail(b, SF_INVALID, ast->span, "write it behind the input it belongs to",
-                            "UNNEST cannot come first");
-    case SF_INPUT_WINDOW: break;
+    case SF_INPUT_UNNEST: break;
     }
-    return sf_sqlb_not_yet(b, ast->window.window.span, "a window function in FROM",
-                           "in a pipeline write WINDOW TUMBLING, HOPPING or SESSION behind GROUP "
-                           "BY");
+    return sf_sqlb_fail(b, SF_INVALID, ast->span, "write it behind the input it belongs to",
+                        "UNNEST cannot come first");
 }
 
 /* ---- FROM and WHERE ---- */

@@ -281,15 +281,15 @@ void sf_sqlb_use(sf_sqlb *b, const sf_expr *expr)
 
 int sf_sqlb_find_column(const sf_sqlb_input *input, sf_str name)
 {
-    int found = -1;
+    int exact = -1, found = -1;
     for (uint32_t i = 0; i < input->rel.count; i++) {
         sf_str column = sf_str_of(input->rel.columns[i].name);
         if (sf_str_eq(column, name))
-            return (int)i;
+            exact = exact == -1 ? (int)i : -2;
         if (sf_str_eq_nocase(column, name))
             found = found == -1 ? (int)i : -2;
     }
-    return found;
+    return exact == -1 ? found : exact;
 }
 
 /* As sf_sqlb_find_column, reserved columns included. */
@@ -310,8 +310,9 @@ static sf_status ambiguous(sf_sqlb *b, const sf_sqlb_scope *scope, sf_sql_name n
 {
     if (qualified || scope->input_count - scope->from < 2)
         return sf_sqlb_fail(b, SF_INVALID, name.span,
-                            "write it as the source declares it, letter by letter",
-                            "column \"%.*s\" is ambiguous: several columns differ only in case",
+                            "write it letter by letter as it is declared, or give the columns "
+                            "different names",
+                            "column \"%.*s\" is ambiguous: several columns have this name",
                             SQLB_NAME(name.text));
     sf_sqlb_fail(b, SF_INVALID, name.span, NULL, "column \"%.*s\" is ambiguous",
                  SQLB_NAME(name.text));

@@ -444,6 +444,28 @@ static sf_status group_key_exprs(sf_sqlb *b, const sf_sqlb_group *group, const s
     return SF_OK;
 }
 
+/* Sessions are those of the group: PARTITION BY can only say the same as GROUP BY. */
+static sf_status check_partition(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sqlb_group *group)
+{
+    if (!scope->partition)
+        return SF_OK;
+    bool same = scope->partition->count == group->key_count;
+    scope->place = "PARTITION BY";
+    for (size_t i = 0; i < scope->partition->count; i++) {
+        const sf_expr *expr;
+        bool found = false;
+        SF_TRY(sf_sqlb_expr(b, scope, scope->partition->items[i], &expr));
+        for (size_t k = 0; k < group->key_count; k++)
+            found |= sf_expr_equal(group->keys[k].expr, expr);
+        same = same && found;
+    }
+    if (same)
+        return SF_OK;
+    return sf_sqlb_fail(b, SF_INVALID, scope->select->window.span,
+                        "group by the columns of PARTITION BY, window_start and window_end",
+                        "sessions are partitioned by other columns than GROUP BY names");
+}
+
 static sf_status grouped_select(sf_sqlb *b, sf_sqlb_scope *scope, bool top, sf_sqlb_rel *out)
 {
     const sf_sql_select *select = scope->select;
@@ -455,6 +477,7 @@ static sf_status grouped_select(sf_sqlb *b, sf_sqlb_scope *scope, bool top, sf_s
     const uint32_t *map;
     sf_sqlb_rows rows = {0};
     SF_TRY(sf_sqlb_group_keys(b, scope, &group));
+    SF_TRY(check_partition(b, scope, &group));
     scope->group = &group;
     SF_TRY(bind_items(b, scope, &list));
     if (select->having) {
@@ -487,14 +510,40 @@ static bool reads_windowed(const sf_sqlb *b, const sf_sqlb_scope *scope)
     return true;
 }
 
+/* In a pipeline FROM TUMBLE(s, _ts, 5 SECONDS) ... GROUP BY window_start is FROM s ... WINDOW
+ * TUMBLING(SIZE 5 SECONDS). */
+static sf_status window_of_from(sf_sqlb *b, const sf_sql_select *select, sf_sql_select *copy,
+                                const sf_sql_exprs **partition)
+{
+    const sf_sql_input *from = select->from;
+    *copy = *select;
+    *partition = NULL;
+    if (b->kind != SF_PLAN_PIPELINE || !from || from->kind != SF_INPUT_WINDOW ||
+        select->window.span.length || !sf_sqlb_is_name(from->window.time, SF_COL_TS))
+        return SF_OK;
+    sf_sql_input *input = SF_ARENA_NEW(b->scratch, sf_sql_input);
+    if (!input)
+        return sf_fail_memory(b->err);
+    *input = *from->window.input;
+    input->alias = from->alias.text.len ? from->alias : input->alias;
+    input->columns = from->columns;
+    copy->from = input;
+    copy->window = from->window.window;
+    if (from->window.window.kind == SF_SQL_WINDOW_SESSION)
+        *partition = &from->window.partition;
+    return SF_OK;
+}
+
 sf_status sf_sqlb_select(sf_sqlb *b, const sf_sql_select *select, sf_sqlb_scope *outer,
                          sf_sqlb_outer outer_use, bool top, sf_sqlb_rel *out)
 {
     sf_sqlb_scope scope = {.outer = outer, .outer_use = outer_use};
-    bool grouped = sf_sqlb_is_grouped(select);
+    sf_sql_select copy;
+    SF_TRY(window_of_from(b, select, &copy, &scope.partition));
+    bool grouped = sf_sqlb_is_grouped(&copy);
     *out = (sf_sqlb_rel){0};
-    SF_TRY(check_select(b, select, grouped, top));
-    SF_TRY(sf_sqlb_from(b, &scope, select, NULL));
+    SF_TRY(check_select(b, &copy, grouped, top));
+    SF_TRY(sf_sqlb_from(b, &scope, &copy, NULL));
     if (grouped)
         SF_TRY(grouped_select(b, &scope, top, out));
     else

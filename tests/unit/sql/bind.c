@@ -228,6 +228,12 @@ static void grouping(void)
         {"SELECT symbol, venue, side FROM trades GROUP BY symbol, GROUPING SETS ((venue, side), "
          "CUBE(venue), ())",
          "symbol String, venue String, side String", NULL},
+        {"SELECT w.n, window_start, COUNT(*) AS c FROM TABLE(TUMBLE(TABLE structures, "
+         "DESCRIPTOR(t), "
+         "INTERVAL '10' SECOND)) w GROUP BY w.n, window_start, window_end",
+         "n Long, window_start Timestamp, c Long", NULL},
+        {"SELECT COUNT(*) AS c FROM HOP(structures, t, 2 SECONDS, 5 SECONDS) GROUP BY window_end",
+         "c Long", NULL},
         {"SELECT DISTINCT venue, qty FROM trades", "venue String, qty Long",
          "Reduce by (venue, qty): \n"
          "  FilterProject -> venue AS venue, qty AS qty\n"
@@ -397,6 +403,16 @@ static void pipelines(void)
          "WINDOW TUMBLING(SIZE 1 SECOND)) x GROUP BY n WINDOW TUMBLING(SIZE 5 SECONDS)",
          "n Long, m Long, window_start Timestamp, window_end Timestamp", NULL},
         {"SELECT symbol FROM trades UNION ALL SELECT symbol FROM quotes", "symbol String", NULL},
+        {"SELECT w.symbol, window_end, COUNT(*) AS n FROM TUMBLE(trades, DESCRIPTOR(_ts), INTERVAL "
+         "'5' SECOND) w GROUP BY symbol, window_start, window_end",
+         "symbol String, window_end Timestamp, n Long, window_start Timestamp",
+         "FilterProject -> symbol AS symbol, window_end AS window_end, count_star AS n, "
+         "window_start AS window_start\n"
+         "  Window tumbling 5000 ms by (symbol): COUNT(*)\n"
+         "    Scan trades\n"},
+        {"SELECT symbol, COUNT(*) AS n FROM TABLE(SESSION(TABLE trades PARTITION BY symbol, "
+         "DESCRIPTOR(_ts), INTERVAL '5' SECOND)) GROUP BY symbol, window_start, window_end",
+         "symbol String, n Long, window_start Timestamp, window_end Timestamp", NULL},
     };
     check_samples(samples, SF_COUNT_OF(samples), SF_PLAN_PIPELINE);
 }
