@@ -323,19 +323,19 @@ static sf_status release_rows(sf_world *world, library_source *source, sf_error 
     return status;
 }
 
-sf_world_status sf_world_push(sf_world *world, const char *name, const sf_world_row *row,
+sf_world_status sf_world_push(sf_world *world, const char *source, const sf_world_row *row,
                               sf_world_error *error)
 {
     sf_error err = {0};
-    library_source *source;
-    sf_status status = find_source(world, name, &source, &err);
-    if (status == SF_OK && source->builder.rows >= SF_BATCH_ROWS)
-        status = release_rows(world, source, &err);
+    library_source *found;
+    sf_status status = find_source(world, source, &found, &err);
+    if (status == SF_OK && found->builder.rows >= SF_BATCH_ROWS)
+        status = release_rows(world, found, &err);
     if (status == SF_OK) {
-        uint32_t rows = source->builder.rows;
-        status = put_row(world, source, row, &err);
-        for (uint32_t i = 0; status != SF_OK && i < source->builder.schema->count; i++)
-            sf_builder_truncate(&source->builder.columns[i], rows);
+        uint32_t rows = found->builder.rows;
+        status = put_row(world, found, row, &err);
+        for (uint32_t i = 0; status != SF_OK && i < found->builder.schema->count; i++)
+            sf_builder_truncate(&found->builder.columns[i], rows);
     }
     return status == SF_OK ? SF_WORLD_OK : sf_library_fail(error, &err);
 }
@@ -362,16 +362,16 @@ static sf_status push_batches(sf_world *world, const char *name, sf_arrow_reader
     return status;
 }
 
-sf_world_status sf_world_push_arrow(sf_world *world, const char *name, struct ArrowArray *array,
+sf_world_status sf_world_push_arrow(sf_world *world, const char *source, struct ArrowArray *array,
                                     struct ArrowSchema *schema, uint64_t *misfits,
                                     sf_world_error *error)
 {
     sf_error err = {0};
-    library_source *source;
+    library_source *found;
     sf_arrow_reader *reader = NULL;
-    sf_status status = find_source(world, name, &source, &err);
+    sf_status status = find_source(world, source, &found, &err);
     if (status == SF_OK)
-        status = release_rows(world, source, &err);
+        status = release_rows(world, found, &err);
     if (status != SF_OK) {
         if (array->release)
             array->release(array);
@@ -379,30 +379,30 @@ sf_world_status sf_world_push_arrow(sf_world *world, const char *name, struct Ar
             schema->release(schema);
         return sf_library_fail(error, &err);
     }
-    sf_arrow_options options = {.schema = source->builder.schema,
+    sf_arrow_options options = {.schema = found->builder.schema,
                                 .stamp_ms = sf_engine_now(world->engine),
-                                .weights = source->takes_retractions,
+                                .weights = found->takes_retractions,
                                 .valid_text = sf_utf8_valid,
                                 .valid_json = is_json};
     status = sf_arrow_open(array, schema, &options, &reader, &err);
     if (status == SF_OK)
-        status = push_batches(world, name, reader, &err);
+        status = push_batches(world, source, reader, &err);
     if (misfits)
         *misfits = reader ? sf_arrow_reader_report(reader)->misfits : 0;
     sf_arrow_close(reader);
     return status == SF_OK ? SF_WORLD_OK : sf_library_fail(error, &err);
 }
 
-sf_world_status sf_world_watermark(sf_world *world, const char *name, int64_t ts_ms,
+sf_world_status sf_world_watermark(sf_world *world, const char *source, int64_t ts_ms,
                                    sf_world_error *error)
 {
     sf_error err = {0};
-    library_source *source;
-    sf_status status = find_source(world, name, &source, &err);
+    library_source *found;
+    sf_status status = find_source(world, source, &found, &err);
     if (status == SF_OK)
-        status = release_rows(world, source, &err);
+        status = release_rows(world, found, &err);
     if (status == SF_OK)
-        status = sf_engine_watermark(world->engine, name, ts_ms, &err);
+        status = sf_engine_watermark(world->engine, source, ts_ms, &err);
     return status == SF_OK ? SF_WORLD_OK : sf_library_fail(error, &err);
 }
 
