@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum {
-    CHUNK_BYTES = 256 << 10,
+    CHUNK_BYTES = 1 << 20,
     SAMPLE_BYTES = 1 << 20,      /* what the schema is inferred from; */
     SAMPLE_BYTES_MAX = 32 << 20, /* when the first row alone is longer, up to so many */
     PAUSE_MS = 200,              /* a pipe silent for so long has shown what it has */
