@@ -1,28 +1,43 @@
-/* Opening and closing the API; who calls; where slow calls run. */
+/* The API's life: routes and hub in front of a service. */
 #include "api/inside.h"
 
-enum { STOP_GRACE_MS = 5000 };
+enum { KIB = 1024, MIB = 1024 * 1024 };
+
+#define SF_ROUTE_0 0
+static const sf_route routes[] = {
+#define R(verb, path, least, asked, name, kind, bytes, where, flag, text)                          \
+    {.method = SF_HTTP_##verb,                                                                     \
+     .pattern = path,                                                                              \
+     .floor = SF_FLOOR_##least,                                                                    \
+     .action = asked,                                                                              \
+     .handler = sf_route_##name,                                                                   \
+     .body = SF_BODY_##kind,                                                                       \
+     .body_max = bytes,                                                                            \
+     .place = SF_ON_##where,                                                                       \
+     .flags = SF_ROUTE_##flag,                                                                     \
+     .summary = text},
+#include "api/routes.def"
+#undef R
+};
 
 /* ---- who calls ---- */
 
 static sf_status verify(void *self, sf_str token, void **caller, sf_error *err)
 {
-    sf_caller *verified;
-    SF_TRY(sf_service_verify(((sf_api *)self)->service, token, &verified, err));
-    *caller = verified;
+    sf_api *api = self;
+    sf_caller *found;
+    SF_TRY(sf_service_verify(api->service, token, &found, err));
+    *caller = found;
     return SF_OK;
 }
 
 static sf_status at_least(void *self, const void *caller, sf_floor floor, sf_error *err)
 {
     SF_UNUSED(self);
-    switch (floor) {
-    case SF_FLOOR_ANYONE: return SF_OK;
-    case SF_FLOOR_VIEWER: return sf_service_at_least(caller, SF_LEVEL_VIEWER, err);
-    case SF_FLOOR_EDITOR: return sf_service_at_least(caller, SF_LEVEL_EDITOR, err);
-    case SF_FLOOR_ADMIN: break;
-    }
-    return sf_service_at_least(caller, SF_LEVEL_ADMIN, err);
+    sf_level level = floor == SF_FLOOR_ADMIN    ? SF_LEVEL_ADMIN
+                     : floor == SF_FLOOR_EDITOR ? SF_LEVEL_EDITOR
+                                                : SF_LEVEL_VIEWER;
+    return sf_service_at_least(caller, level, err);
 }
 
 static void release(void *self, void *caller)
@@ -33,90 +48,95 @@ static void release(void *self, void *caller)
 
 static sf_status environment(void *self, sf_str name, sf_error *err)
 {
-    return sf_service_environment(((sf_api *)self)->service, name, err);
+    sf_api *api = self;
+    return sf_service_environment(api->service, name, err);
 }
 
-/* ---- where slow calls run ---- */
+/* ---- what is under way ---- */
 
-void sf_api_call_left(sf_api *api)
+void sf_api_begin(sf_api *api)
 {
     pthread_mutex_lock(&api->lock);
-    api->away++;
+    api->calls++;
     pthread_mutex_unlock(&api->lock);
 }
 
-void sf_api_call_returned(sf_api *api)
+void sf_api_end(sf_api *api)
 {
     pthread_mutex_lock(&api->lock);
-    if (--api->away == 0)
-        pthread_cond_broadcast(&api->changed);
+    if (--api->calls == 0)
+        pthread_cond_broadcast(&api->quiet);
     pthread_mutex_unlock(&api->lock);
 }
 
+/* A handler on its way to a thread that may block. */
 typedef struct {
     sf_api *api;
     void (*run)(void *arg);
     void *arg;
-} slow_call;
+} errand;
 
-static void run_slow(void *arg)
+static void run_errand(void *arg)
 {
-    slow_call call = *(slow_call *)arg;
-    sf_free(arg);
-    call.run(call.arg);
-    sf_api_call_returned(call.api);
+    errand *one = arg;
+    sf_api *api = one->api;
+    one->run(one->arg);
+    sf_free(one);
+    sf_api_end(api);
 }
 
 static bool submit(void *self, void (*run)(void *arg), void *arg)
 {
     sf_api *api = self;
-    slow_call *call = sf_alloc(sizeof *call);
-    if (!call)
+    errand *one = sf_alloc(sizeof *one);
+    if (!one)
         return false;
-    *call = (slow_call){api, run, arg};
-    sf_api_call_left(api);
-    if (sf_service_run(api->service, run_slow, call))
+    *one = (errand){api, run, arg};
+    sf_api_begin(api);
+    if (sf_service_run(api->service, run_errand, one))
         return true;
-    sf_api_call_returned(api);
-    sf_free(call);
+    sf_free(one);
+    sf_api_end(api);
     return false;
 }
 
-/* ---- open and close ---- */
+/* ---- life ---- */
 
 static sf_status open_parts(sf_api *api, const sf_api_options *options, sf_error *err)
 {
-    sf_hub_config hub = {.clock = options->clock,
-                         .random = options->random,
-                         .log = options->log,
-                         .source = sf_api_hub_source(api),
-                         .release_caller = release,
-                         .release_self = api};
+    sf_hub_config hub = {
+        .clock = options->clock,
+        .random = options->random,
+        .log = options->log,
+        .source = sf_api_hub_source(api),
+        .release_caller = release,
+        .release_self = api,
+    };
     SF_TRY(sf_hub_new(&hub, &api->hub, err));
-    sf_front_config front = {.http = {.address = options->address ? options->address : "127.0.0.1",
-                                      .port = options->port,
-                                      .threads = options->threads,
-                                      .clock = options->clock,
-                                      .log = options->log},
-                             .router = {sf_api_routes, sf_api_route_count},
-                             .app = api,
-                             .auth = {verify, at_least, release, environment, api},
-                             .executor = {submit, api}};
-    SF_TRY(sf_front_new(&front, &api->front, err));
-    return sf_http_server_start(sf_front_server(api->front), err);
+    sf_front_config front = {
+        .http = {.address = options->address,
+                 .port = options->port,
+                 .threads = options->threads,
+                 .clock = options->clock,
+                 .log = options->log},
+        .router = {routes, SF_COUNT_OF(routes)},
+        .app = api,
+        .auth = {verify, at_least, release, environment, api},
+        .executor = {submit, api},
+    };
+    return sf_front_new(&front, &api->front, err);
 }
 
-sf_status sf_api_open(const sf_api_options *options, sf_api **out, sf_error *err)
+sf_status sf_api_new(const sf_api_options *options, sf_api **out, sf_error *err)
 {
     sf_api *api = sf_calloc(1, sizeof *api);
     if (!api)
         return sf_fail_memory(err);
-    api->service = options->service;
     pthread_mutex_init(&api->lock, NULL);
-    pthread_cond_init(&api->changed, NULL);
+    pthread_cond_init(&api->quiet, NULL);
     sf_status status = open_parts(api, options, err);
     if (status != SF_OK) {
-        sf_api_close(api);
+        sf_api_free(api);
         return status;
     }
     *out = api;
@@ -128,21 +148,32 @@ uint16_t sf_api_port(const sf_api *api)
     return sf_http_server_port(sf_front_server(api->front));
 }
 
-void sf_api_close(sf_api *api)
+sf_status sf_api_start(sf_api *api, sf_service *service, sf_error *err)
+{
+    api->service = service;
+    return sf_http_server_start(sf_front_server(api->front), err);
+}
+
+void sf_api_stop(sf_api *api, unsigned grace_ms)
+{
+    if (api->stopped || !api->front)
+        return;
+    api->stopped = true;
+    sf_http_server_stop(sf_front_server(api->front), grace_ms);
+    pthread_mutex_lock(&api->lock);
+    while (api->calls > 0)
+        pthread_cond_wait(&api->quiet, &api->lock);
+    pthread_mutex_unlock(&api->lock);
+}
+
+void sf_api_free(sf_api *api)
 {
     if (!api)
         return;
-    if (api->front)
-        sf_http_server_stop(sf_front_server(api->front), STOP_GRACE_MS);
-    pthread_mutex_lock(&api->lock);
-    while (api->away > 0)
-        pthread_cond_wait(&api->changed, &api->lock);
-    pthread_mutex_unlock(&api->lock);
-    if (api->front)
-        sf_front_free(api->front);
-    if (api->hub)
-        sf_hub_free(api->hub);
-    pthread_cond_destroy(&api->changed);
+    sf_api_stop(api, 0);
+    sf_front_free(api->front);
+    sf_hub_free(api->hub);
     pthread_mutex_destroy(&api->lock);
+    pthread_cond_destroy(&api->quiet);
     sf_free(api);
 }

@@ -4,26 +4,39 @@
 
 #include "api/api.h"
 #include "api/http/front.h"
-#include "api/http/url.h"
 #include "api/hub/hub.h"
 
 #include <pthread.h>
 
 struct sf_api {
-    sf_service *service;
+    sf_service *service; /* NULL until it starts */
     sf_front *front;
     sf_hub *hub;
-    /* calls that are not on a loop: they must be over before the front goes */
+    bool stopped;
     pthread_mutex_t lock;
-    pthread_cond_t changed;
-    size_t away;
+    pthread_cond_t quiet; /* calls became 0 */
+    size_t calls;         /* handlers and pushes that the service still has to end */
 };
 
-extern const sf_route sf_api_routes[];
-extern const size_t sf_api_route_count;
+/* A call of the service that ends later begins and ends: stop waits for it. */
+void sf_api_begin(sf_api *api);
+void sf_api_end(sf_api *api);
 
-void sf_api_call_left(sf_api *api);     /* a call waits for another thread */
-void sf_api_call_returned(sf_api *api); /* and has been answered */
+/* Makes the response of an answer, which is emptied. A failure the answer says nothing about is
+ * handed back, for the front to report. */
+sf_status sf_api_reply(sf_status status, sf_answer *answer, sf_http_response *out, sf_error *err);
+
+/* A whole number in the query; otherwise when it is not there. SF_INVALID: no number. */
+SF_MUST_USE sf_status sf_api_number(sf_http_call *call, const char *name, int64_t otherwise,
+                                    int64_t *out, sf_error *err);
+
+/* Where the hub gets what is listened to. */
 sf_hub_source sf_api_hub_source(sf_api *api);
+
+#define R(method, path, floor, action, handler, ...)                                               \
+    sf_status sf_route_##handler(void *app, sf_http_call *call, sf_http_response *out,             \
+                                 sf_error *err);
+#include "api/routes.def"
+#undef R
 
 #endif

@@ -18,6 +18,8 @@ typedef struct {
 
 #define AT(member) offsetof(sf_settings, member)
 static const known_key keys[] = {
+    {"Http:Address", "address REST and the hub listen on (127.0.0.1)", KIND_TEXT, 0, 0,
+     AT(http_address)},
     {"Http:Port", "port of REST and the hub (5199)", KIND_NUMBER, 0, 65535, AT(http_port)},
     {"Grpc:Port", "port of gRPC (5299)", KIND_NUMBER, 0, 65535, AT(grpc_port)},
     {"DataDir", "directory of all state (data)", KIND_TEXT, 0, 0, AT(data_dir)},
@@ -219,7 +221,8 @@ static sf_status read_arguments(sf_settings *settings, int count, char **args, s
 sf_status sf_settings_read(int arg_count, char **args, char **environment, const sf_disk *disk,
                            sf_settings *out, sf_error *err)
 {
-    *out = (sf_settings){.http_port = 5199, .grpc_port = 5299, .data_dir = "data"};
+    *out = (sf_settings){
+        .http_address = "127.0.0.1", .http_port = 5199, .grpc_port = 5299, .data_dir = "data"};
     sf_arena_init(&out->arena, FILE_BYTES_MAX);
     const char *file = NULL;
     for (int i = 0; i + 1 < arg_count; i++)

@@ -12,7 +12,7 @@ typedef struct {
     sf_arena arena;
     int64_t http_port, grpc_port;
     bool grpc_port_given;
-    const char *data_dir, *name;
+    const char *http_address, *data_dir, *name;
     bool no_demo;
     const char *jwt_key, *jwt_issuer, *jwt_audience;               /* NULL: the default */
     int64_t memory_bytes, journal_bytes, checkpoint_ms, log_bytes; /* 0: the default */

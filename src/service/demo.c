@@ -126,6 +126,8 @@ static sf_status seed(sf_service *service, const demo_entity *entities, size_t c
         const sf_def *def, *now;
         sf_status status = sf_create_def(service, entities[i].noun, sf_str_of(entities[i].body),
                                          "system", &def, err);
+        if (status == SF_EXISTS) /* from a start that was cut short */
+            continue;
         if (status != SF_OK) {
             sf_error_context(err, "demo world");
             return status;
@@ -162,13 +164,16 @@ sf_status sf_seed_demo(sf_service *service, sf_error *err)
 {
     sf_buf fact = {0};
     sf_status status = sf_catalog_get_fact(service->catalog, "seeded", &fact, err);
+    bool begun = status == SF_OK && sf_str_eq(sf_buf_str(&fact), SF_STR("begun"));
     sf_buf_deinit(&fact);
-    if (status != SF_NOT_FOUND)
+    if (status != SF_NOT_FOUND && !begun)
         return status;
     pthread_mutex_lock(&service->control);
     status = SF_OK;
-    if (is_empty(service)) {
-        status = seed(service, sources, SF_COUNT_OF(sources), err);
+    if (begun || is_empty(service)) {
+        status = sf_catalog_put_fact(service->catalog, "seeded", SF_STR("begun"), err);
+        if (status == SF_OK)
+            status = seed(service, sources, SF_COUNT_OF(sources), err);
         if (status == SF_OK)
             status = seed(service, pipelines, SF_COUNT_OF(pipelines), err);
         if (status == SF_OK)
