@@ -240,8 +240,8 @@ sf_status sf_service_create(sf_service *service, const sf_caller *caller, sf_nou
     pthread_mutex_lock(&service->control);
     status = sf_create_def(service, noun, body, sf_caller_name(caller), &def, err);
     pthread_mutex_unlock(&service->control);
-    if (status == SF_EXISTS && noun == SF_NOUN_SOURCE)
-        out->http_status = 400;
+    if (status == SF_UNSUPPORTED || (status == SF_EXISTS && noun == SF_NOUN_SOURCE))
+        out->http_status = 400; /* it is the definition that is wrong */
     SF_TRY(status);
     sf_put_entity(service, def, out);
     out->http_status = 201;
@@ -330,11 +330,45 @@ static sf_status apply_query_change(sf_service *service, const sf_def *before, c
     return SF_OK;
 }
 
+/* What runs changes first: it may refuse, the catalog then keeps what it has. Takes def. */
+static sf_status update_source(sf_service *service, const sf_def *before, sf_def *def,
+                               const char *actor, const sf_def **after, sf_error *err)
+{
+    sf_status status = sf_source_run(service, sf_def_source(def), true, err);
+    if (status != SF_OK) {
+        sf_def_unref(def);
+        return status;
+    }
+    status = sf_catalog_update(service->catalog, def, 0, actor, after, err);
+    if (status != SF_OK) {
+        sf_error own = {0};
+        if (sf_source_run(service, sf_def_source(before), true, &own) != SF_OK)
+            sf_log_write(service->options.log, SF_LOG_ERROR, "service",
+                         "source \"%s\" runs with settings that could not be kept: %s",
+                         before->name, own.message);
+        return status;
+    }
+    if ((*after)->schema_revision != before->schema_revision)
+        refresh_readers(service, (*after)->name);
+    return SF_OK;
+}
+
+static sf_status check_revision(const sf_def *def, uint64_t expected, sf_error *err)
+{
+    if (!expected || expected == def->revision)
+        return SF_OK;
+    sf_fail(err, SF_STALE, "%s \"%s\" has revision %llu, not %llu", sf_entity_kind_name(def->kind),
+            def->name, (unsigned long long)def->revision, (unsigned long long)expected);
+    sf_error_hint(err, "read it again and repeat the change on what you get");
+    return SF_STALE;
+}
+
 static sf_status update_def(sf_service *service, const sf_def *before, sf_noun noun, sf_str body,
                             const sf_update_options *options, const char *actor,
                             const sf_def **after, sf_answer *out, sf_error *err)
 {
     sf_def *def;
+    SF_TRY(check_revision(before, options->if_revision, err));
     SF_TRY(sf_def_parse(service->catalog, before->kind, "", body, before, &def, err));
     sf_status status = SF_OK;
     if (noun == SF_NOUN_SOURCE && options->gate_breaking)
@@ -360,14 +394,10 @@ static sf_status update_def(sf_service *service, const sf_def *before, sf_noun n
         sf_def_unref(def);
         return status;
     }
+    if (noun == SF_NOUN_SOURCE)
+        return update_source(service, before, def, actor, after, err);
     SF_TRY(sf_catalog_update(service->catalog, def, options->if_revision, actor, after, err));
-    if (noun == SF_NOUN_SOURCE) {
-        status = sf_source_run(service, sf_def_source(*after), true, err);
-        if (status == SF_OK && (*after)->schema_revision != before->schema_revision)
-            refresh_readers(service, (*after)->name);
-    } else {
-        status = apply_query_change(service, before, after, err);
-    }
+    status = apply_query_change(service, before, after, err);
     if (status != SF_OK)
         sf_def_unref(*after);
     return status;
@@ -388,6 +418,8 @@ sf_status sf_service_update(sf_service *service, const sf_caller *caller, sf_nou
         sf_def_unref(before);
     }
     pthread_mutex_unlock(&service->control);
+    if (status == SF_UNSUPPORTED)
+        out->http_status = 400;
     SF_TRY(status);
     sf_put_entity(service, after, out);
     sf_def_unref(after);
@@ -399,10 +431,7 @@ sf_status sf_service_update(sf_service *service, const sf_caller *caller, sf_nou
 static sf_status delete_def(sf_service *service, const sf_def *def, uint64_t if_revision,
                             sf_error *err)
 {
-    if (if_revision && if_revision != def->revision)
-        return sf_fail(err, SF_STALE, "%s \"%s\" has revision %llu, not %llu",
-                       sf_entity_kind_name(def->kind), def->name, (unsigned long long)def->revision,
-                       (unsigned long long)if_revision);
+    SF_TRY(check_revision(def, if_revision, err));
     if (def->kind == SF_ENTITY_SOURCE) {
         sf_status status = sf_runtime_remove_source(service->runtime, def->name, err);
         if (status != SF_OK && status != SF_NOT_FOUND)

@@ -8,6 +8,7 @@ enum {
     IDEMPOTENCY_KEY_BYTES_MAX = 256,
     DEDUP_DEFAULT = 10000,
     ROW_ERRORS_SHOWN = SF_ROW_ERRORS_MAX,
+    RETRY_MS = 1000,
 };
 
 /* ---- what has been seen: bounded, first in, first out ---- */
@@ -24,7 +25,8 @@ typedef struct {
 
 struct sf_push_memory {
     char *source;
-    seen_set keys;  /* dedup */
+    seen_set keys;  /* dedup, */
+    uint64_t rule;  /* by this field and window */
     seen_set done;  /* idempotency keys */
     char **answers; /* of done.ring, by place; NULL: that push is under way */
 };
@@ -236,6 +238,17 @@ static void put_row_errors(const sf_parse_report *report, sf_buf *out)
     sf_buf_putc(out, ']');
 }
 
+/* What a refused push is told: the reason, when to come again, which rows. */
+static void put_overload(const sf_error *err, uint32_t retry_ms, sf_answer *answer)
+{
+    sf_buf_clear(&answer->body);
+    sf_buf_puts(&answer->body, "{\"error\":");
+    sf_put_text(&answer->body, err->message);
+    sf_buf_printf(&answer->body, ",\"retryAfterMs\":%u,\"rowErrors\":[]}", retry_ms);
+    answer->retry_ms = retry_ms;
+    answer->http_status = 429;
+}
+
 /* The refusal of a whole batch, with its rows' errors. */
 static sf_status refuse_rows(const sf_parse_report *report, uint64_t invalid, sf_answer *answer,
                              sf_error *err)
@@ -319,8 +332,15 @@ static sf_status drop_duplicates(sf_push_memory *memory, const sf_ingest_config 
                                  push_rows *rows, sf_error *err)
 {
     uint32_t cap = ingest->dedup_window > 0 ? (uint32_t)ingest->dedup_window : DEDUP_DEFAULT;
-    if (!memory->keys.cap && !seen_init(&memory->keys, cap))
+    sf_str field = sf_str_of(ingest->dedup_key_field);
+    uint64_t rule = sf_hash_bytes(field.data, field.len, cap);
+    if (memory->keys.cap && memory->rule != rule)
+        seen_deinit(&memory->keys);
+    memory->rule = rule;
+    if (!memory->keys.cap && !seen_init(&memory->keys, cap)) {
+        seen_deinit(&memory->keys);
         return sf_fail_memory(err);
+    }
     seen_set own = {0};
     rows->keys = sf_calloc(rows->rows + 1, sizeof *rows->keys);
     if (!rows->keys || !seen_init(&own, (uint32_t)rows->rows + 1)) {
@@ -331,7 +351,7 @@ static sf_status drop_duplicates(sf_push_memory *memory, const sf_ingest_config 
     sf_status status = SF_OK;
     for (size_t b = 0; b < rows->batches.len && status == SF_OK; b++) {
         sf_batch *batch = rows->batches.data[b];
-        int column = sf_schema_find(batch->schema, sf_str_of(ingest->dedup_key_field));
+        int column = sf_schema_find(batch->schema, field);
         uint32_t *kept = column >= 0 ? sf_alloc((batch->rows + 1u) * sizeof *kept) : NULL;
         uint32_t count = 0;
         for (uint32_t i = 0; kept && i < batch->rows; i++) {
@@ -381,6 +401,8 @@ typedef struct {
     digest key; /* idempotency */
     bool has_key;
     uint64_t invalid, duplicate;
+    digest *row_keys; /* remembered for dedup */
+    size_t row_key_count;
 } push_call;
 
 static void put_result(const sf_push_result *result, uint64_t invalid, uint64_t duplicate,
@@ -422,8 +444,21 @@ static void forget_key(sf_service *service, const char *source, digest key)
     pthread_mutex_unlock(&service->memory_lock);
 }
 
+/* Rows that were refused have not been seen. */
+static void undo_dedup(const push_call *call)
+{
+    if (!call->row_key_count)
+        return;
+    pthread_mutex_lock(&call->service->memory_lock);
+    sf_push_memory *memory = memory_of(call->service, call->source);
+    for (size_t i = 0; memory && memory->keys.cap && i < call->row_key_count; i++)
+        seen_remove(&memory->keys, call->row_keys[i]);
+    pthread_mutex_unlock(&call->service->memory_lock);
+}
+
 static void free_call(push_call *call)
 {
+    sf_free(call->row_keys);
     sf_free(call->source);
     sf_free(call);
 }
@@ -433,10 +468,11 @@ static void pushed(void *arg, const sf_push_result *result, const sf_error *erro
     push_call *call = arg;
     sf_answer answer = {0};
     if (error) {
+        undo_dedup(call);
         if (call->has_key)
             forget_key(call->service, call->source, call->key);
         if (error->status == SF_OVERLOADED)
-            answer.retry_ms = 1000;
+            put_overload(error, RETRY_MS, &answer);
         call->done(call->arg, error->status, &answer, error);
     } else {
         if (call->has_key)
@@ -533,18 +569,6 @@ static sf_status dedup(sf_service *service, const char *source, const sf_ingest_
     return status;
 }
 
-/* A push that was refused has not been seen. */
-static void undo_dedup(sf_service *service, const char *source, const push_rows *rows)
-{
-    if (!rows->key_count)
-        return;
-    pthread_mutex_lock(&service->memory_lock);
-    sf_push_memory *memory = memory_of(service, source);
-    for (size_t i = 0; memory && i < rows->key_count; i++)
-        seen_remove(&memory->keys, rows->keys[i]);
-    pthread_mutex_unlock(&service->memory_lock);
-}
-
 static sf_status push_parsed(sf_service *service, const sf_def *def,
                              const sf_ingest_request *request, const push_body *body,
                              push_rows *rows, sf_ingest_done done, void *arg, sf_answer *answer,
@@ -566,13 +590,16 @@ static sf_status push_parsed(sf_service *service, const sf_def *def,
                         .key = digest_of(key),
                         .has_key = key.len > 0,
                         .invalid = rows->invalid,
-                        .duplicate = rows->duplicate};
+                        .duplicate = rows->duplicate,
+                        .row_keys = rows->keys,
+                        .row_key_count = rows->key_count};
+    rows->keys = NULL;
     sf_runtime_count_push(service->runtime, def->name, rows->invalid, rows->duplicate, 0);
     sf_status status = sf_runtime_push(service->runtime, def->name, rows->batches.data,
                                        (uint32_t)rows->batches.len, rows->retractions > 0, pushed,
                                        call, &answer->retry_ms, err);
     if (status != SF_OK) {
-        undo_dedup(service, def->name, rows);
+        undo_dedup(call);
         free_call(call);
     }
     return status;
@@ -612,6 +639,8 @@ sf_status sf_service_ingest(sf_service *service, sf_str name, const sf_ingest_re
             status = push_parsed(service, def, request, &body, &rows, done, arg, answer, err);
         else if (status == SF_INVALID)
             sf_runtime_count_push(service->runtime, def->name, rows.invalid, 0, 0);
+        if (status == SF_OVERLOADED && err)
+            put_overload(err, answer->retry_ms, answer);
         if (status != SF_OK && claimed)
             forget_key(service, def->name, digest_of(key));
     }

@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 typedef struct sf_push_memory sf_push_memory;
+typedef struct sf_metrics_page sf_metrics_page;
 
 struct sf_caller {
     sf_principal principal;
@@ -20,7 +21,8 @@ struct sf_service {
     sf_service_options options;
     char *dir, *name, *version, *rest_url, *grpc_url;
     sf_store_lock *dir_lock;
-    sf_pool *pool;
+    sf_pool *pool; /* what runs */
+    sf_pool *desk; /* use cases: they wait for what runs, so they must not take its threads */
     sf_catalog *catalog;
     sf_access *access;
     sf_runtime *runtime;
@@ -29,6 +31,8 @@ struct sf_service {
     pthread_mutex_t memory_lock;
     SF_VEC(sf_push_memory *) memories; /* of ingest sources, under memory_lock */
     pthread_mutex_t listeners_lock;
+    pthread_cond_t listeners_quiet; /* ticking has become false */
+    bool ticking;                   /* the work of a tick is under way */
     SF_VEC(sf_listener *) metric_listeners;
     sf_timer tick;
 };
@@ -68,6 +72,7 @@ SF_MUST_USE sf_status sf_seed_demo(sf_service *service, sf_error *err);
 
 void sf_put_metrics(sf_service *service, const sf_def *def, sf_buf *out);
 void sf_listeners_tick(sf_service *service);
+void sf_listeners_settle(sf_service *service); /* blocks until no tick's work is under way */
 void sf_push_memories_free(sf_service *service);
 void sf_push_memory_drop(sf_service *service, const char *source);
 

@@ -3,6 +3,13 @@
 
 #include <stdio.h>
 
+/* The figures of all running pipelines at one moment, written once for all who listen. */
+struct sf_metrics_page {
+    uint32_t refs; /* under listeners_lock */
+    sf_buf json;   /* one object after the other, */
+    SF_VEC(size_t) ends;
+};
+
 struct sf_listener {
     sf_service *service;
     sf_listen what;
@@ -11,7 +18,7 @@ struct sf_listener {
     /* metrics */
     void (*wake)(void *arg);
     void *arg;
-    _Atomic bool due;
+    sf_metrics_page *page; /* not told yet; under listeners_lock */
 };
 
 /* ---- events ---- */
@@ -70,23 +77,56 @@ static void put_state(const sf_listener *listener, const char *state, const sf_e
 
 /* ---- metrics ---- */
 
-static void put_metrics_events(sf_listener *listener, const sf_event_sink *sink)
+static void unref_page(sf_metrics_page *page) /* listeners_lock held */
+{
+    if (!page || --page->refs > 0)
+        return;
+    sf_buf_deinit(&page->json);
+    SF_VEC_DEINIT(&page->ends);
+    sf_free(page);
+}
+
+/* With one reference; NULL: out of memory, or nothing can be read. */
+static sf_metrics_page *write_page(sf_service *service)
 {
     sf_def_list list;
-    if (sf_catalog_list(listener->service->catalog, SF_ENTITY_PIPELINE, "", &list, NULL) != SF_OK)
-        return;
+    sf_metrics_page *page = sf_calloc(1, sizeof *page);
+    if (!page)
+        return NULL;
+    page->refs = 1;
+    if (sf_catalog_list(service->catalog, SF_ENTITY_PIPELINE, "", &list, NULL) != SF_OK)
+        return page;
     for (uint32_t i = 0; i < list.count; i++) {
         if (!list.items[i]->running)
             continue;
-        sf_buf *out = sink->begin(sink->self, "pipelineMetrics");
-        sf_put_metrics(listener->service, list.items[i], out);
-        sink->end(sink->self);
+        sf_put_metrics(service, list.items[i], &page->json);
+        if (page->json.failed || !SF_VEC_PUSH(&page->ends, page->json.len))
+            break;
     }
     sf_def_list_free(&list);
+    return page;
 }
 
-/* Every two seconds: running queries that have failed get their reason into the catalog, and those
- * who listen to metrics are woken. */
+static void put_metrics_events(sf_listener *listener, const sf_event_sink *sink)
+{
+    sf_service *service = listener->service;
+    pthread_mutex_lock(&service->listeners_lock);
+    sf_metrics_page *page = listener->page;
+    listener->page = NULL;
+    pthread_mutex_unlock(&service->listeners_lock);
+    size_t from = 0;
+    for (size_t i = 0; page && i < page->ends.len; i++) {
+        sf_buf *out = sink->begin(sink->self, "pipelineMetrics");
+        sf_buf_put(out, page->json.data + from, page->ends.data[i] - from);
+        sink->end(sink->self);
+        from = page->ends.data[i];
+    }
+    pthread_mutex_lock(&service->listeners_lock);
+    unref_page(page);
+    pthread_mutex_unlock(&service->listeners_lock);
+}
+
+/* Running queries that have failed get their reason into the catalog. */
 static void note_failures(sf_service *service)
 {
     for (int kind = SF_ENTITY_PIPELINE; kind <= SF_ENTITY_TABLE; kind++) {
@@ -108,6 +148,29 @@ static void note_failures(sf_service *service)
     }
 }
 
+/* A reader that has not taken the last figures gets the newest instead. */
+static void tell_metrics(sf_service *service)
+{
+    pthread_mutex_lock(&service->listeners_lock);
+    bool heard = service->metric_listeners.len > 0;
+    pthread_mutex_unlock(&service->listeners_lock);
+    sf_metrics_page *page = heard ? write_page(service) : NULL;
+    if (!page)
+        return;
+    pthread_mutex_lock(&service->listeners_lock);
+    for (size_t i = 0; i < service->metric_listeners.len; i++) {
+        sf_listener *listener = service->metric_listeners.data[i];
+        bool told = listener->page == NULL;
+        unref_page(listener->page);
+        listener->page = page;
+        page->refs++;
+        if (told)
+            listener->wake(listener->arg);
+    }
+    unref_page(page);
+    pthread_mutex_unlock(&service->listeners_lock);
+}
+
 static void tick_work(void *arg)
 {
     sf_service *service = arg;
@@ -115,19 +178,33 @@ static void tick_work(void *arg)
         note_failures(service);
         pthread_mutex_unlock(&service->control);
     }
+    tell_metrics(service);
     pthread_mutex_lock(&service->listeners_lock);
-    for (size_t i = 0; i < service->metric_listeners.len; i++) {
-        sf_listener *listener = service->metric_listeners.data[i];
-        if (!atomic_exchange(&listener->due, true))
-            listener->wake(listener->arg);
-    }
+    service->ticking = false;
+    pthread_cond_broadcast(&service->listeners_quiet);
     pthread_mutex_unlock(&service->listeners_lock);
 }
 
 void sf_listeners_tick(sf_service *service)
 {
-    if (!sf_blocking_submit(service->pool, tick_work, NULL, service))
-        sf_log_write(service->options.log, SF_LOG_WARN, "service", "metrics were skipped: busy");
+    pthread_mutex_lock(&service->listeners_lock);
+    bool begin = !service->ticking;
+    service->ticking = true;
+    pthread_mutex_unlock(&service->listeners_lock);
+    if (!begin || sf_blocking_submit(service->desk, tick_work, NULL, service))
+        return;
+    pthread_mutex_lock(&service->listeners_lock);
+    service->ticking = false;
+    pthread_mutex_unlock(&service->listeners_lock);
+    sf_log_write(service->options.log, SF_LOG_WARN, "service", "metrics were skipped: busy");
+}
+
+void sf_listeners_settle(sf_service *service)
+{
+    pthread_mutex_lock(&service->listeners_lock);
+    while (service->ticking)
+        pthread_cond_wait(&service->listeners_quiet, &service->listeners_lock);
+    pthread_mutex_unlock(&service->listeners_lock);
 }
 
 /* ---- life ---- */
@@ -193,8 +270,7 @@ sf_status sf_service_listen(sf_service *service, const sf_caller *caller, sf_lis
 bool sf_listener_take(sf_listener *listener, size_t max_bytes, const sf_event_sink *sink)
 {
     if (!listener->sub) {
-        if (atomic_exchange(&listener->due, false))
-            put_metrics_events(listener, sink);
+        put_metrics_events(listener, sink);
         return false;
     }
     for (size_t written = 0; written < max_bytes;) {
@@ -229,6 +305,7 @@ void sf_listener_close(sf_listener *listener)
             break;
         }
     }
+    unref_page(listener->page);
     pthread_mutex_unlock(&service->listeners_lock);
     sf_sub_close(listener->sub);
     sf_free(listener);

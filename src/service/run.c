@@ -107,11 +107,32 @@ static sf_status try_start(sf_service *service, const sf_def *def, sf_buf *reaso
     return reason->failed ? sf_fail_memory(err) : SF_OK;
 }
 
+/* Running as it should: nothing to do. Failed: it leaves, so that it can start anew. Held up by an
+ * input: that one has to be started. */
+static bool runs_well(sf_service *service, const sf_def *def, sf_buf *reason)
+{
+    sf_query_stats stats;
+    sf_error own = {0};
+    sf_runtime_query_stats(service->runtime, def->name, &stats);
+    if (!stats.running)
+        return false;
+    if (stats.state == SF_MEMBER_RUNNING)
+        return true;
+    if (stats.state == SF_MEMBER_STALLED) {
+        sf_buf_puts(reason, stats.error.message);
+        return true;
+    }
+    if (sf_runtime_stop_query(service->runtime, def->name, &own) == SF_OK)
+        return false;
+    sf_buf_printf(reason, "%s; %s", stats.error.message, own.message);
+    return true;
+}
+
 sf_status sf_query_run(sf_service *service, const sf_def *def, const sf_def **out, sf_error *err)
 {
     sf_buf reason = {0};
     sf_status status =
-        sf_query_runs(service, def->name) ? SF_OK : try_start(service, def, &reason, err);
+        runs_well(service, def, &reason) ? SF_OK : try_start(service, def, &reason, err);
     if (status == SF_OK)
         status = sf_catalog_set_state(service->catalog, def->id, true,
                                       reason.len ? reason.data : NULL, out, err);

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { TICK_NS = 2000000000 };
+enum { TICK_NS = 2000000000, DESK_THREADS = 8 };
 
 static const char *const source_kinds[] = {"generator", "file", "ingest", NULL};
 
@@ -88,6 +88,8 @@ static sf_status open_parts(sf_service *service, sf_error *err)
     SF_TRY(sf_store_lock_take(&o->disk, service->dir, &service->dir_lock, err));
     sf_pool_options pool = {.clock = o->clock, .workers = (uint32_t)o->workers};
     SF_TRY(sf_pool_open(&pool, &service->pool, err));
+    sf_pool_options desk = {.clock = o->clock, .workers = 1, .blocking_threads = DESK_THREADS};
+    SF_TRY(sf_pool_open(&desk, &service->desk, err));
     sf_catalog_options catalog = {
         .disk = o->disk,
         .clock = o->clock,
@@ -188,6 +190,7 @@ sf_status sf_service_open(const sf_service_options *options, sf_service **out, s
     pthread_mutex_init(&service->control, NULL);
     pthread_mutex_init(&service->memory_lock, NULL);
     pthread_mutex_init(&service->listeners_lock, NULL);
+    pthread_cond_init(&service->listeners_quiet, NULL);
     sf_status status = copy_options(service, options, err);
     if (status == SF_OK)
         status = open_parts(service, err);
@@ -215,8 +218,11 @@ void sf_service_close(sf_service *service)
 {
     if (!service)
         return;
-    if (service->tick.pool)
+    if (service->tick.pool) {
         sf_timer_cancel(&service->tick);
+        sf_listeners_settle(service);
+    }
+    sf_pool_close(service->desk);
     sf_runtime_close(service->runtime);
     sf_catalog_close(service->catalog);
     sf_access_close(service->access);
@@ -227,6 +233,7 @@ void sf_service_close(sf_service *service)
     pthread_mutex_destroy(&service->control);
     pthread_mutex_destroy(&service->memory_lock);
     pthread_mutex_destroy(&service->listeners_lock);
+    pthread_cond_destroy(&service->listeners_quiet);
     sf_free(service->dir);
     sf_free(service->name);
     sf_free(service->version);
@@ -237,7 +244,7 @@ void sf_service_close(sf_service *service)
 
 bool sf_service_run(sf_service *service, void (*run)(void *arg), void *arg)
 {
-    return sf_blocking_submit(service->pool, run, NULL, arg);
+    return sf_blocking_submit(service->desk, run, NULL, arg);
 }
 
 /* ---- rights ---- */

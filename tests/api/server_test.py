@@ -285,6 +285,7 @@ def test_source_refusals():
             ({"name": "x1", "kind": "ingest",
               "fields": [{"name": "a", "type": "Long"}, {"name": "a", "type": "Long"}]}, 400, "a"),
             ({"name": "x1", "kind": "ingest", "ingest": {"policy": "Maybe"}}, 400, "policy"),
+            ({"name": "x1", "kind": "telepathy"}, 400, "telepathy"),
             ({"name": "x1", "kind": "generator", "generatorProfile": "nope"}, 400, "nope")):
         assert word in s.error("POST", "/api/sources", body, want=want), body
     for raw in (b"{", b'{"name":"x1"', b'{"name":"\xc3"}', b'{"name":"x1"}x'):
@@ -731,7 +732,7 @@ def test_overload():
     s.table("small_t", "SELECT COUNT(*) AS n FROM small")
     status, headers, body = s.send("POST", "/api/sources/small/events", {"events": [{}] * 11},
                                    s.login("editor"))
-    equal(status, 429)
+    equal((status, body["retryAfterMs"], body["rowErrors"]), (429, 1000, []))
     assert 1 <= int(headers["Retry-After"]) <= 30, headers["Retry-After"]
     equal(s.push("small", [{}] * 10)["accepted"], 10)
     s.ingest("newest", ingest={"capacityRows": 10, "policy": "DropNewest"})
@@ -741,6 +742,76 @@ def test_overload():
     becomes(s, "newest_t", [{"n": 10}])
     status = s.call("GET", "/api/sources/newest/ingest")
     equal((status["totalAccepted"], status["totalDropped"]), (10, 15))
+
+
+def test_source_changes_are_whole():
+    s = shared()
+    made = s.ingest("whole_change")
+    s.table("whole_t", "SELECT k FROM whole_change")
+    for change in ({"kind": "generator"}, {"kind": "file", "connector": {}}):
+        status = s.send("PUT", "/api/sources/whole_change", {**made, **change}, s.login("editor"))[0]
+        assert status in (400, 409), (change, status)
+        equal(s.call("GET", "/api/sources/whole_change"), made, "nothing was half applied")
+    s.push("whole_change", [{"k": "a"}])
+    becomes(s, "whole_t", [{"k": "a"}])
+
+
+def test_a_failed_query_fails_alone():
+    s = Server(temporary(), "--no-demo", "--Memory:MaxBytes", "3000000")
+    s.ingest("big", ingest={"capacityRows": 100000})
+    s.ingest("little")
+    s.table("big_t", "SELECT k, COUNT(*) AS n FROM big GROUP BY k")
+    s.table("big_n", "SELECT COUNT(*) AS n FROM big_t")
+    s.table("little_t", "SELECT COUNT(*) AS n FROM little")
+    for batch in range(40):
+        s.push("big", [{"k": f"{batch}-{i}" * 5} for i in range(1000)])
+    until(lambda: s.call("GET", "/api/tables/big_t")["status"] == "Failed", "the limit")
+    until(lambda: s.call("GET", "/api/tables/big_n")["status"] == "Failed", "its reader")
+    error = s.call("GET", "/api/tables/big_t")["error"]
+    assert error.startswith("state of "), error
+    assert "big_t" in s.call("GET", "/api/tables/big_n")["error"], s.call("GET", "/api/tables/big_n")
+    equal(s.call("GET", "/api/tables/big_t/metrics")["status"], "Failed")
+    s.push("little", [{}, {}])
+    becomes(s, "little_t", [{"n": 2}])
+    for name in ("big_n", "big_t"):
+        made = s.call("GET", f"/api/tables/{name}")
+        equal(s.call("POST", f"/api/tables/{made['id']}/stop")["status"], "Stopped")
+    s.call("DELETE", "/api/tables/" + s.call("GET", "/api/tables/big_n")["id"], want=204)
+    s.stop()
+
+
+def test_many_changes_at_one_time():
+    s = shared()
+    path = os.path.join(s.dir, "busy.ndjson")
+    with open(path, "w") as out:
+        out.write('{"k":"a","v":1}\n')
+    problems = []
+
+    def work(number):
+        try:
+            source = f"busy{number}"
+            body = {"name": source, "kind": "file", "fields": [{"name": "k", "type": "String"},
+                                                               {"name": "v", "type": "Long"}],
+                    "connector": {"file": {"path": path}, "schedule": {"intervalMs": 1000}}}
+            s.call("POST", "/api/sources", body, want=201)
+            for _ in range(3):
+                table = s.table(f"{source}_t", f"SELECT k, SUM(v) AS t FROM {source} GROUP BY k")
+                equal(table["status"], "Running")
+                s.call("PUT", f"/api/sources/{source}", dict(body, description="again"))
+                s.rows(f"{source}_t")
+                s.call("POST", f"/api/tables/{table['id']}/stop")
+                s.call("DELETE", f"/api/tables/{table['id']}", want=204)
+            s.call("DELETE", f"/api/sources/{source}", want=204)
+        except Exception as e:
+            problems.append(repr(e))
+
+    s.login("editor")
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(12)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    equal(problems, [])
 
 
 # ---- restarts ----
