@@ -26,6 +26,25 @@ void sf_cell_leave(sf_cell *cell)
     pthread_mutex_unlock(&cell->lock);
 }
 
+/* The runtime's clock counts from where it likes, so the rest of the time is turned into a length. */
+bool sf_cell_wait_epoch(sf_cell *cell, int64_t deadline_mono_ns)
+{
+    int64_t left_ns = deadline_mono_ns - sf_runtime_mono_ns(cell->runtime);
+    if (left_ns <= 0)
+        return false;
+    sf_clock system = sf_clock_system();
+    int64_t until_ns = sf_sat_add(sf_clock_mono_ns(&system), left_ns);
+    struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+    if (--cell->waiting == 0)
+        pthread_cond_broadcast(&cell->turn);
+    sf_actor_wake(&cell->actor); /* it cannot run before the lock is given away */
+    pthread_cond_timedwait(&cell->turn, &cell->lock, &until);
+    cell->waiting++;
+    while (!sf_group_between_epochs(cell->group) && cell->started)
+        pthread_cond_wait(&cell->turn, &cell->lock);
+    return true;
+}
+
 /* The actor lets those in who wait; lock held. */
 static void let_in(sf_cell *cell)
 {
@@ -205,7 +224,7 @@ static sf_run run_cell(void *self, sf_actor *actor)
         end_epoch(cell);
     else if (event == SF_GROUP_IDLE)
         begin_checkpoint(cell); /* the timer's wake */
-    if (event != SF_GROUP_MORE && cell->waiting > 0)
+    if (event != SF_GROUP_MORE)
         pthread_cond_broadcast(&cell->turn);
     pthread_mutex_unlock(&cell->lock);
     return event == SF_GROUP_IDLE ? SF_RUN_IDLE : SF_RUN_AGAIN;
@@ -226,7 +245,11 @@ sf_cell *sf_cell_new(sf_runtime *runtime)
     cell->group = group;
     cell->refs = 1;
     pthread_mutex_init(&cell->lock, NULL);
-    pthread_cond_init(&cell->turn, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&cell->turn, &attributes);
+    pthread_condattr_destroy(&attributes);
     sf_actor_init(&cell->actor, runtime->options.pool, run_cell, cell);
     sf_timer_init_wake(&cell->timer, &cell->actor);
     pthread_mutex_lock(&runtime->lock);

@@ -1,8 +1,6 @@
 /* Drivers: polling the sources that are not pushed. */
 #include "runtime/internal.h"
 
-#include <sched.h>
-
 enum { POLL_ROWS = 4096, FULL_RETRY_NS = 5000000 };
 
 static int64_t wall_of(const sf_feed *feed, int64_t mono_ns)
@@ -133,9 +131,10 @@ static void poll_done(void *arg)
 {
     sf_feed *feed = arg;
     pthread_mutex_lock(&feed->lock);
+    sf_actor_wake(&feed->driver); /* under the lock: who waits for the end may free the feed */
     feed->polling = false;
+    pthread_cond_broadcast(&feed->polled);
     pthread_mutex_unlock(&feed->lock);
-    sf_actor_wake(&feed->driver);
 }
 
 /* The runs of a driver alternate: a poll is started, and what it brought is taken. */
@@ -201,14 +200,10 @@ void sf_driver_stop(sf_feed *feed)
     sf_timer_cancel(&feed->timer);
     sf_actor_stop(&feed->driver);
     sf_timer_cancel(&feed->timer); /* the last run may have set it */
-    for (;;) { /* a blocking poll under way: its end wakes the stopped actor, which does nothing */
-        pthread_mutex_lock(&feed->lock);
-        bool polling = feed->polling;
-        pthread_mutex_unlock(&feed->lock);
-        if (!polling)
-            break;
-        sched_yield();
-    }
+    pthread_mutex_lock(&feed->lock);
+    while (feed->polling) /* its end wakes the stopped actor, which does nothing */
+        pthread_cond_wait(&feed->polled, &feed->lock);
+    pthread_mutex_unlock(&feed->lock);
     sf_source_close(feed->source);
     feed->source = NULL;
     sf_poll_deinit(&feed->poll);

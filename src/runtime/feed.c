@@ -154,6 +154,7 @@ sf_status sf_feed_new(sf_runtime *runtime, const sf_source_spec *spec, sf_feed *
     feed->kind = spec->kind;
     feed->journaled = spec->journaled;
     pthread_mutex_init(&feed->lock, NULL);
+    pthread_cond_init(&feed->polled, NULL);
     sf_marker_init(&feed->marker, spec->lateness_ms);
     feed->name = sf_strdup(spec->name);
     feed->schema = sf_schema_ref(spec->config.schema);
@@ -185,6 +186,7 @@ void sf_feed_free(sf_feed *feed)
     sf_arena_deinit(&feed->settings);
     sf_buf_deinit(&feed->position);
     sf_poll_deinit(&feed->poll);
+    pthread_cond_destroy(&feed->polled);
     pthread_mutex_destroy(&feed->lock);
     sf_free(feed->name);
     sf_free(feed);

@@ -94,7 +94,8 @@ struct sf_feed {
     /* driver, on its actor */
     sf_actor driver;
     sf_timer timer;
-    bool driven, polling; /* driver initialised; a blocking poll is under way */
+    bool driven, polling;  /* driver initialised; a blocking poll is under way */
+    pthread_cond_t polled; /* it has ended */
     sf_source *source;
     sf_buf position; /* after the last rows kept */
     sf_poll poll;
@@ -216,6 +217,8 @@ sf_query *sf_cell_query(const sf_cell *cell, const char *name); /* inside enter 
 /* Enters between two epochs; the group may be changed until leave. Blocks shortly. */
 void sf_cell_enter(sf_cell *cell);
 void sf_cell_leave(sf_cell *cell);
+/* Inside enter: out until the cell has ended an epoch or found nothing to do; false: time is over. */
+bool sf_cell_wait_epoch(sf_cell *cell, int64_t deadline_mono_ns);
 /* No image is being written, as long as the caller stays inside: members and readers may change. */
 void sf_cell_quiet(sf_cell *cell);
 void sf_cell_start(sf_cell *cell);

@@ -1,9 +1,6 @@
 /* The whole: opening, sources, the tick, waiting, closing. */
 #include "runtime/internal.h"
 
-#include <sched.h>
-#include <stdio.h>
-
 enum { TICK_NS = 500000000 };
 
 sf_feed *sf_runtime_feed(sf_runtime *runtime, const char *name)
@@ -72,12 +69,25 @@ typedef struct {
     sf_error err;
 } state_scan;
 
+/* The number of a state file, "group-7.db". */
+static bool state_number(const char *name, uint32_t *out)
+{
+    static const char before[] = "group-";
+    uint64_t number = 0;
+    size_t at = sizeof before - 1;
+    if (strncmp(name, before, at) != 0 || name[at] == '.')
+        return false;
+    for (; name[at] >= '0' && name[at] <= '9' && number < UINT32_MAX; at++)
+        number = number * 10 + (uint64_t)(name[at] - '0');
+    *out = (uint32_t)number;
+    return number < UINT32_MAX && strcmp(name + at, ".db") == 0;
+}
+
 static bool open_one_state(void *arg, const char *name)
 {
     state_scan *scan = arg;
-    unsigned number;
-    int end = 0;
-    if (sscanf(name, "group-%u.db%n", &number, &end) != 1 || name[end] != '\0' || end == 0)
+    uint32_t number;
+    if (!state_number(name, &number))
         return true; /* SQLite's companions of a file, and whatever else */
     sf_buf path = {0};
     sf_state *state = NULL;
@@ -400,19 +410,13 @@ static sf_status wait_all(sf_runtime *runtime, sf_feed *const *feeds, const uint
 {
     for (size_t c = 0; c < runtime->cells.len; c++) {
         sf_cell *cell = runtime->cells.data[c];
-        for (;;) {
-            if (!cell->started)
-                break;
-            sf_cell_enter(cell);
-            bool current = is_current(cell, feeds, ends, count);
-            sf_cell_leave(cell);
-            if (current)
-                break;
-            if (sf_runtime_mono_ns(runtime) > deadline_ns)
-                return sf_fail(err, SF_TIMEOUT, "queries have not read all rows in time");
-            sf_actor_wake(&cell->actor);
-            sched_yield();
-        }
+        bool in_time = true;
+        sf_cell_enter(cell);
+        while (cell->started && in_time && !is_current(cell, feeds, ends, count))
+            in_time = sf_cell_wait_epoch(cell, deadline_ns);
+        sf_cell_leave(cell);
+        if (!in_time)
+            return sf_fail(err, SF_TIMEOUT, "queries have not read all rows in time");
     }
     return SF_OK;
 }
