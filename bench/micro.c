@@ -129,7 +129,7 @@ static void bind(expressions *e)
 {
     sf_error err = {0};
     sf_span none = {0, 0};
-    const sf_expr *qty, *price, *limit, *one;
+    const sf_expr *qty = NULL, *price = NULL, *limit = NULL, *one = NULL;
     sf_literal value = {.as.i64 = 250}, unit = {.as.i64 = 1};
     sf_arena_init(&e->arena, 0);
     sf_arena *a = &e->arena;

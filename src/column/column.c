@@ -323,6 +323,7 @@ sf_column *sf_column_compact(const sf_column *column)
         if (views[i].len <= SF_VIEW_INLINE)
             continue;
         sf_str text = sf_column_str(column, i);
+        SF_ASSERT(bytes);
         memcpy(bytes->data + used, text.data, text.len);
         to[i].u.far.buffer = 0;
         to[i].u.far.offset = used;

@@ -64,7 +64,7 @@ SF_MUST_USE sf_status sf_group_add_source(sf_group *group, const char *name,
                                           sf_error *err);
 
 /* No member reads it any more; its reader may go. Between epochs. */
-void sf_group_drop_source(sf_group *group, uint32_t source);
+void sf_group_drop_source(sf_group *group, uint32_t id);
 
 typedef struct {
     bool is_source;
@@ -105,13 +105,13 @@ typedef struct {
     sf_error error;    /* FAILED; STALLED: which input */
     uint64_t frontier; /* last epoch it finished */
 } sf_member_info;
-void sf_group_member(const sf_group *group, uint32_t member, sf_member_info *out);
-sf_circuit *sf_group_circuit(sf_group *group, uint32_t member);
+void sf_group_member(const sf_group *group, uint32_t id, sf_member_info *out);
+sf_circuit *sf_group_circuit(sf_group *group, uint32_t id);
 /* Position of the next row it will take from its i-th input (a source). */
-uint64_t sf_group_position(const sf_group *group, uint32_t member, uint32_t input);
+uint64_t sf_group_position(const sf_group *group, uint32_t id, uint32_t input);
 /* Net change of the epoch that has just ended; owned by the circuit. */
-uint32_t sf_group_output_count(const sf_group *group, uint32_t member);
-const sf_batch *sf_group_output(const sf_group *group, uint32_t member, uint32_t i);
+uint32_t sf_group_output_count(const sf_group *group, uint32_t id);
+const sf_batch *sf_group_output(const sf_group *group, uint32_t id, uint32_t i);
 
 /* ---- checkpoints ------------------------------------------------------------------------- */
 
@@ -154,7 +154,7 @@ uint64_t sf_image_position(const sf_image *image, const char *source_name);
 SF_MUST_USE sf_status sf_group_load(sf_group *group, const sf_image_source *source, bool *restored,
                                     sf_error *err);
 /* Where a member goes on reading its i-th input, a source whose log no longer has the old place. */
-void sf_group_seek(sf_group *group, uint32_t member, uint32_t input, uint64_t position);
+void sf_group_seek(sf_group *group, uint32_t id, uint32_t input, uint64_t position);
 /* Takes everything out of another group, which is empty afterwards; both between epochs. The sources
  * of `from` that `into` has by name are one. members[i] is the new number of from's member i. */
 SF_MUST_USE sf_status sf_group_absorb(sf_group *into, sf_group *from, uint32_t *members,
@@ -176,8 +176,8 @@ SF_MUST_USE sf_status sf_engine_add_query(sf_engine *engine, const char *name, s
                                           sf_str sql, sf_diagnostics *diagnostics, sf_error *err);
 /* Visible and hidden columns of a source: fields, _retract, _ts. NULL: unknown name. */
 const sf_schema *sf_engine_source_schema(const sf_engine *engine, const char *name);
-const sf_plan *sf_engine_plan(const sf_engine *engine, const char *query);
-sf_circuit *sf_engine_circuit(sf_engine *engine, const char *query);
+const sf_plan *sf_engine_plan(const sf_engine *engine, const char *name);
+sf_circuit *sf_engine_circuit(sf_engine *engine, const char *name);
 /* batch of the source's schema; kept by reference until every query has read it. */
 SF_MUST_USE sf_status sf_engine_push(sf_engine *engine, const char *source, const sf_batch *batch,
                                      sf_error *err);

@@ -46,7 +46,7 @@ SF_MUST_USE sf_status sf_aggs_update(sf_aggs *aggs, const sf_batch *batch, sf_se
 SF_MUST_USE sf_status sf_aggs_finish(sf_aggs *aggs, uint8_t *const *states, uint32_t count,
                                      sf_column **out, sf_error *err);
 /* Forget the values of a group that is about to be removed. */
-void sf_aggs_drop(sf_aggs *aggs, uint8_t *state);
+void sf_aggs_drop(sf_aggs *aggs, uint8_t *group);
 /* After loading: the orders are rebuilt. */
 SF_MUST_USE sf_status sf_aggs_load(sf_aggs *aggs, sf_error *err);
 

@@ -108,7 +108,7 @@ static sf_status set(sf_settings *settings, sf_str name, const char *value, cons
 
 /* ---- the file ---- */
 
-static sf_status set_json(sf_settings *settings, const char *prefix, json_t *value, int depth,
+static sf_status set_json(sf_settings *settings, const char *prefix, json_t *object, int depth,
                           const char *from, sf_error *err);
 
 static sf_status set_member(sf_settings *settings, const char *name, json_t *value, int depth,

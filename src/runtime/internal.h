@@ -212,7 +212,7 @@ SF_MUST_USE sf_cell *sf_cell_new(sf_runtime *runtime);
 void sf_cell_retire(sf_cell *cell);
 void sf_cell_unref(sf_cell *cell);
 /* The cell of a running query, with a reference; NULL: it does not run. */
-sf_cell *sf_cell_of(sf_runtime *runtime, const char *query);
+sf_cell *sf_cell_of(sf_runtime *runtime, const char *name);
 sf_query *sf_cell_query(const sf_cell *cell, const char *name); /* inside enter */
 /* Enters between two epochs; the group may be changed until leave. Blocks shortly. */
 void sf_cell_enter(sf_cell *cell);

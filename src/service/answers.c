@@ -114,7 +114,7 @@ sf_status sf_service_rows_csv(sf_service *service, const sf_caller *caller, sf_s
     if (status == SF_OK)
         status = sf_runtime_snapshot(service->runtime, def->name, &csv->snapshot, &csv->schema,
                                      &epoch, err);
-    if (status == SF_NOT_FOUND) { /* only the header: of its last compilation */
+    if (csv && status == SF_NOT_FOUND) { /* only the header: of its last compilation */
         const sf_field_list *fields = &sf_def_query(def)->derived.output;
         csv->schema = sf_relation_schema(fields->columns, fields->count, SF_INPUT_TABLE);
         status = csv->schema ? SF_OK : sf_fail_memory(err);

@@ -201,6 +201,8 @@ sf_status sf_sqlb_fail(sf_sqlb *b, sf_status status, sf_span where, const char *
                        const char *format, ...) SF_PRINTF(5, 6);
 /* "WHAT is not supported yet" */
 sf_status sf_sqlb_not_yet(sf_sqlb *b, sf_span where, const char *what, const char *hint);
+#define sf_sqlb_fail(...)    SF_IS_FAILURE(sf_sqlb_fail(__VA_ARGS__))
+#define sf_sqlb_not_yet(...) SF_IS_FAILURE(sf_sqlb_not_yet(__VA_ARGS__))
 sf_status sf_sqlb_warn(sf_sqlb *b, sf_span where, const char *format, ...) SF_PRINTF(3, 4);
 /* For "%.*s" of text from outside: at most 64 bytes. */
 #define SQLB_NAME(s) (int)((s).len < 64 ? (s).len : 64), (s).data

@@ -64,6 +64,9 @@ sf_status sf_sqlb_grow(sf_sqlb *b, void **items, size_t count, size_t item_bytes
     return SF_OK;
 }
 
+#undef sf_sqlb_fail
+#undef sf_sqlb_not_yet
+
 sf_status sf_sqlb_fail(sf_sqlb *b, sf_status status, sf_span where, const char *hint,
                        const char *format, ...)
 {
@@ -435,6 +438,7 @@ static sf_status find_in(sf_sqlb *b, const sf_sqlb_scope *scope, const sf_sql_na
 static sf_status unknown_column(sf_sqlb *b, const sf_sqlb_scope *scope, const sf_sql_names *parts)
 {
     sf_sql_name name = parts->items[parts->count - 1];
+    SF_ASSERT(scope);
     if (parts->count == 1) {
         sf_sqlb_fail(b, SF_NOT_FOUND, name.span, NULL, "column \"%.*s\" does not exist",
                      SQLB_NAME(name.text));

@@ -204,8 +204,10 @@ static sf_status windowed(sf_sqlb *b, const sf_sql_input *ast, sf_sqlb_rel *out)
     SF_TRY(sf_sqlb_input_rel(b, NULL, ast->window.input, &rel));
     SF_TRY(sf_sqlb_check_width(b, rel.count + 3u, ast->span));
     SF_TRY(window_time(b, ast, &rel, &w));
-    for (int64_t back = 0; back * w.advance_ms < w.size_ms; back++)
-        SF_TRY(window_rows(b, &w, back, &nodes[count++]));
+    do { /* the window a row begins in, and those before it that are still open */
+        SF_TRY(window_rows(b, &w, count, &nodes[count]));
+        count++;
+    } while (count * w.advance_ms < w.size_ms);
     node = nodes[0];
     if (count > 1)
         SF_TRY(sf_plan_union(b->plan, nodes, count, &node, b->err));

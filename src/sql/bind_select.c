@@ -466,19 +466,20 @@ static sf_status check_partition(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sqlb
                         "sessions are partitioned by other columns than GROUP BY names");
 }
 
-static sf_status grouped_select(sf_sqlb *b, sf_sqlb_scope *scope, bool top, sf_sqlb_rel *out)
+static sf_status grouped_select(sf_sqlb *b, sf_sqlb_scope *scope, sf_sqlb_group *group, bool top,
+                                sf_sqlb_rel *out)
 {
     const sf_sql_select *select = scope->select;
     bool windowed = select->window.span.length > 0;
     bool changes = windowed && top && select->emit == SF_EMIT_CHANGES;
-    sf_sqlb_group group = {.windowed = windowed};
     item_list list = {0};
     const sf_expr *having = NULL, **keys;
     const uint32_t *map;
     sf_sqlb_rows rows = {0};
-    SF_TRY(sf_sqlb_group_keys(b, scope, &group));
-    SF_TRY(check_partition(b, scope, &group));
-    scope->group = &group;
+    group->windowed = windowed;
+    SF_TRY(sf_sqlb_group_keys(b, scope, group));
+    SF_TRY(check_partition(b, scope, group));
+    scope->group = group;
     SF_TRY(bind_items(b, scope, &list));
     if (select->having) {
         scope->place = "HAVING";
@@ -486,17 +487,17 @@ static sf_status grouped_select(sf_sqlb *b, sf_sqlb_scope *scope, bool top, sf_s
         SF_TRY(sf_sqlb_to_bool(b, having, "HAVING", &having));
     }
     if (windowed)
-        SF_TRY(add_window_columns(b, &group, changes, &list, out));
+        SF_TRY(add_window_columns(b, group, changes, &list, out));
     SF_TRY(make_unique(b, &list));
-    SF_TRY(sf_sqlb_group_node(b, scope, &group, windowed ? &select->window : NULL, changes,
+    SF_TRY(sf_sqlb_group_node(b, scope, group, windowed ? &select->window : NULL, changes,
                               &rows.node, &map));
     if (having)
         SF_TRY(sf_expr_remap(b->arena, having, map, &rows.filter, b->err));
     SF_TRY(project(b, &rows, &list, map, out));
-    SF_TRY(group_key_exprs(b, &group, &keys));
+    SF_TRY(group_key_exprs(b, group, &keys));
     out->windowed = windowed;
-    return windowed || group.set_count ? SF_OK
-                                       : set_key(b, &list, keys, (uint32_t)group.key_count, out);
+    return windowed || group->set_count ? SF_OK
+                                        : set_key(b, &list, keys, (uint32_t)group->key_count, out);
 }
 
 /* ---- SELECT ---- */
@@ -538,6 +539,7 @@ sf_status sf_sqlb_select(sf_sqlb *b, const sf_sql_select *select, sf_sqlb_scope 
                          sf_sqlb_outer outer_use, bool top, sf_sqlb_rel *out)
 {
     sf_sqlb_scope scope = {.outer = outer, .outer_use = outer_use};
+    sf_sqlb_group group = {0};
     sf_sql_select copy;
     SF_TRY(window_of_from(b, select, &copy, &scope.partition));
     bool grouped = sf_sqlb_is_grouped(&copy);
@@ -545,7 +547,7 @@ sf_status sf_sqlb_select(sf_sqlb *b, const sf_sql_select *select, sf_sqlb_scope 
     SF_TRY(check_select(b, &copy, grouped, top));
     SF_TRY(sf_sqlb_from(b, &scope, &copy, NULL));
     if (grouped)
-        SF_TRY(grouped_select(b, &scope, top, out));
+        SF_TRY(grouped_select(b, &scope, &group, top, out));
     else
         SF_TRY(plain_select(b, &scope, out));
     out->windowed = out->windowed || reads_windowed(b, &scope);

@@ -152,6 +152,9 @@ static void guess_hint(sf_sqlp *p)
                               "may be missing");
 }
 
+#undef sf_sqlp_fail
+#undef sf_sqlp_no_memory
+
 sf_status sf_sqlp_fail(sf_sqlp *p, const char *what, const char *hint)
 {
     char found[96];

@@ -30,6 +30,8 @@ sf_span sf_sqlp_span(const sf_sqlp *p, size_t start);
 /* "expected WHAT, found TOKEN" at the current token, with a hint (NULL: a guess). */
 sf_status sf_sqlp_fail(sf_sqlp *p, const char *what, const char *hint);
 sf_status sf_sqlp_no_memory(sf_sqlp *p);
+#define sf_sqlp_fail(...)    SF_IS_FAILURE(sf_sqlp_fail(__VA_ARGS__))
+#define sf_sqlp_no_memory(p) SF_IS_FAILURE(sf_sqlp_no_memory(p))
 /* Guard every recursion: one more level, SF_LIMIT past the maximum. */
 sf_status sf_sqlp_enter(sf_sqlp *p);
 void sf_sqlp_leave(sf_sqlp *p);

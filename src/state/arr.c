@@ -100,7 +100,7 @@ bool sf_arr_lane_i64(const sf_arr *arr, sf_ref ref, uint32_t column_no, int64_t 
     switch (column->type) {
     case SF_TYPE_BOOL:
     case SF_TYPE_U8: *out = *(const uint8_t *)lane; break;
-    case SF_TYPE_I8: *out = *(const int8_t *)lane; break;
+    case SF_TYPE_I8: *out = (int64_t) * (const int8_t *)lane; break;
     case SF_TYPE_I16: *out = *(const int16_t *)lane; break;
     case SF_TYPE_U16: *out = *(const uint16_t *)lane; break;
     case SF_TYPE_I32: *out = *(const int32_t *)lane; break;

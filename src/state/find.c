@@ -58,7 +58,7 @@ static inline sf_ref probe(const sf_arr *arr, const sf_batch *batch, const uint3
 sf_ref sf_arr_find_one(const sf_arr *arr, const sf_batch *batch, const uint32_t *columns,
                        uint32_t row, uint32_t tag)
 {
-    uint64_t *end;
+    uint64_t *end = NULL;
     return probe(arr, batch, columns, row, tag, &end);
 }
 
@@ -183,7 +183,7 @@ sf_status sf_arr_replace(sf_arr *arr, const sf_batch *batch, const uint32_t *col
     if (arr->broken)
         return sf_arr_no_memory(arr, err);
     uint32_t tag = tag_of(hash);
-    uint64_t *end;
+    uint64_t *end = NULL;
     sf_ref old = probe(arr, batch, columns, row, tag, &end), ref;
     if (old) {
         SF_TRY(sf_row_overwrite(arr, old, batch, columns, row, &ref, err));

@@ -437,6 +437,7 @@ static void inner_split(const sf_order *order, order_inner *inner, order_inner *
                         void *child, bool child_is_leaf)
 {
     uint32_t keep = at == INNER_MAX ? INNER_MAX - 1 : INNER_MAX / 2;
+    SF_ASSERT(right); /* taken before */
     right->count = INNER_MAX - keep;
     inner_move(order, right, 0, inner, keep, right->count);
     inner->count = keep;
@@ -514,7 +515,7 @@ sf_status sf_order_insert(sf_order *order, sf_ref ref, sf_error *err)
         tell_upwards(order, &path, order->height);
         return SF_OK;
     }
-    void *nodes[HEIGHT_MAX + 2];
+    void *nodes[HEIGHT_MAX + 2] = {0};
     if (order->height + 1 >= HEIGHT_MAX || !take_nodes(order, nodes, needed))
         return sf_arr_no_memory(order->arr, err);
     insert_splitting(order, &path, &bound, nodes);

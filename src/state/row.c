@@ -47,14 +47,21 @@ uint32_t sf_row_heap_first(const sf_layout *layout, const uint8_t *row)
 
 /* ---- equality: as GROUP BY sees it ---- */
 
+/* One value, or the same NaN. */
 static bool floats_equal(float a, float b)
 {
-    return a == b || memcmp(&a, &b, sizeof a) == 0;
+    uint32_t bits_a, bits_b;
+    memcpy(&bits_a, &a, sizeof bits_a);
+    memcpy(&bits_b, &b, sizeof bits_b);
+    return a == b || bits_a == bits_b;
 }
 
 static bool doubles_equal(double a, double b)
 {
-    return a == b || memcmp(&a, &b, sizeof a) == 0;
+    uint64_t bits_a, bits_b;
+    memcpy(&bits_a, &a, sizeof bits_a);
+    memcpy(&bits_b, &b, sizeof bits_b);
+    return a == b || bits_a == bits_b;
 }
 
 static inline bool lanes_equal(const sf_row_column *column, const void *a, const void *b)
@@ -252,6 +259,7 @@ static bool gather_texts(const sf_layout *layout, const sf_pages *pages, uint32_
             views[i] = sf_view_short(text.data, (uint32_t)text.len);
             continue;
         }
+        SF_ASSERT(buffer); /* such a text has been counted */
         memcpy(buffer->data + used, text.data, text.len);
         views[i] = sf_view_far(text.data, (uint32_t)text.len, 0, used);
         used += (uint32_t)text.len;

@@ -408,6 +408,8 @@ static sf_status fail_character(sf_str raw, sf_token token, sf_error *err)
     return SF_SYNTAX;
 }
 
+#undef sf_token_fail
+
 sf_status sf_token_fail(sf_str text, sf_token token, sf_error *err)
 {
     SF_ASSERT(token.kind == SF_TOKEN_BAD);

@@ -83,6 +83,7 @@ sf_status sf_token_text(sf_str text, const sf_lexer_rules *rules, sf_token token
                         sf_str *out);
 /* Fill err for an SF_TOKEN_BAD. */
 sf_status sf_token_fail(sf_str text, sf_token token, sf_error *err);
+#define sf_token_fail(...) SF_IS_FAILURE(sf_token_fail(__VA_ARGS__))
 
 /* The keyword's number, 0 when the word is none. */
 uint16_t sf_keyword_find(const sf_lexer_rules *rules, sf_str word);

@@ -88,7 +88,7 @@ int64_t sf_conn_now_ns(const struct sf_http_conn *conn);
 void *sf_conn_open(void *owner, sf_sock *sock, const char *peer);
 bool sf_conn_data(void *conn, const char *bytes, size_t len);
 bool sf_conn_writable(void *conn);
-void sf_conn_closed(void *conn);
+void sf_conn_closed(void *arg);
 void sf_conn_tick(struct sf_http_conn *conn, int64_t now_ns);
 void sf_conn_stop(struct sf_http_conn *conn);
 void sf_conn_woken(struct sf_http_conn *conn);

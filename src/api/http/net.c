@@ -90,12 +90,15 @@ static sf_status open_listener(sf_net *loop, sf_error *err)
                 status = listen_on(at, config, &loop->listen_fd, err);
     freeaddrinfo(list);
     SF_TRY(status);
-    struct sockaddr_storage bound;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } bound = {0};
     socklen_t len = sizeof bound;
-    if (getsockname(loop->listen_fd, (struct sockaddr *)&bound, &len) != 0)
+    if (getsockname(loop->listen_fd, &bound.any, &len) != 0)
         return sf_fail(err, SF_UNAVAILABLE, "cannot read the port: %s", strerror(errno));
-    loop->port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
-                                                   : ((struct sockaddr_in *)&bound)->sin_port);
+    loop->port = ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port : bound.v4.sin_port);
     return SF_OK;
 }
 

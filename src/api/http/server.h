@@ -70,7 +70,7 @@ struct sf_http_call {
 };
 
 /* Answers a call, once, from any thread; takes *response. The call is gone afterwards. */
-void sf_http_respond(sf_http_call *call, sf_http_response *response);
+void sf_http_respond(sf_http_call *pub, sf_http_response *response);
 /* True when the client has gone: long work may stop, but must still respond. */
 bool sf_http_call_cancelled(const sf_http_call *call);
 
@@ -78,10 +78,10 @@ bool sf_http_call_cancelled(const sf_http_call *call);
 
 /* Holds on to a connection, which may be gone meanwhile: a wake is then nothing. */
 typedef struct sf_http_conn sf_http_waker;
-sf_http_waker *sf_http_call_waker(sf_http_call *call);    /* for a stream that says WAIT */
-sf_http_waker *sf_http_waker_again(sf_http_waker *waker); /* one more, freed on its own */
-void sf_http_waker_wake(sf_http_waker *waker);            /* any thread */
-void sf_http_waker_free(sf_http_waker *waker);            /* any thread; NULL is allowed */
+sf_http_waker *sf_http_call_waker(sf_http_call *pub);    /* for a stream that says WAIT */
+sf_http_waker *sf_http_waker_again(sf_http_waker *conn); /* one more, freed on its own */
+void sf_http_waker_wake(sf_http_waker *conn);            /* any thread */
+void sf_http_waker_free(sf_http_waker *conn);            /* any thread; NULL is allowed */
 
 /* ---- upgraded connections ---- */
 
@@ -99,7 +99,7 @@ typedef struct {
 
 /* Instead of sf_http_respond, on the loop thread, inside head or ready: sends 101 with the
  * response's fields and hands the connection over. Takes *response. closed ends the channel. */
-sf_http_channel *sf_http_upgrade_call(sf_http_call *call, sf_http_response *response,
+sf_http_channel *sf_http_upgrade_call(sf_http_call *pub, sf_http_response *response,
                                       const sf_http_upgrade *events, void *self);
 void sf_http_channel_want_fill(sf_http_channel *channel); /* loop thread */
 void sf_http_channel_close(sf_http_channel *channel);     /* loop thread; closed follows later */

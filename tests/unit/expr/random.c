@@ -252,7 +252,7 @@ static const sf_expr *grow(grower *g, sf_type type, int depth)
     const rule *pick = &rules[sf_rng_below(&g->rng, SF_COUNT_OF(rules))];
     while (pick->type != type)
         pick = pick + 1 < rules + SF_COUNT_OF(rules) ? pick + 1 : rules;
-    const sf_expr *args[8], *out = NULL;
+    const sf_expr *args[8] = {0}, *out = NULL;
     bool regex = strncmp(pick->name, "regexp", 6) == 0;
     uint32_t count = (uint32_t)strlen(pick->args);
     for (uint32_t i = 0; i < count && !g->failed; i++)
@@ -260,7 +260,7 @@ static const sf_expr *grow(grower *g, sf_type type, int depth)
     if (g->failed)
         return NULL;
     sf_span span = {0, 1};
-    if (regex && args[1]->kind == SF_EXPR_LITERAL) /* a constant pattern may be refused */
+    if (regex && args[1] && args[1]->kind == SF_EXPR_LITERAL) /* a constant pattern may be refused */
         return args[0];
     bool is_case = strcmp(pick->name, "case") == 0;
     sf_status status =

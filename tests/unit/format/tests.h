@@ -8,7 +8,7 @@
 /* harness.c */
 
 /* "id:Long v:String": declared fields, then _retract and _ts. */
-sf_schema *schema_of(const char *fields);
+sf_schema *schema_of(const char *text);
 
 /* Parses text in pieces of `piece` bytes (0: in one). rows: what was delivered as ndjson, hidden
  * columns too when options says so. False: memory was short. */

@@ -129,7 +129,7 @@ static void zero_byte(void)
     sf_buf got = {0};
     describe(&sql, (sf_str){"a\0b", 3}, &got);
     CHECK_INT(got.len, 12);
-    CHECK(memcmp(got.data, "w:a b0:\0 w:b", 12) == 0);
+    CHECK(got.data && memcmp(got.data, "w:a b0:\0 w:b", 12) == 0);
     sf_buf_deinit(&got);
 }
 

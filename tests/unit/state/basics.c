@@ -309,8 +309,8 @@ void rows_too_long_are_refused(void)
     sf_schema *schema = shape_schema(&texts);
     sf_arr *arr = shape_arr(&texts, NULL);
     sf_batch_builder builder;
-    char *text = malloc(LONG + 1);
-    REQUIRE(schema && arr && text && sf_batch_builder_init(&builder, schema));
+    static char text[LONG + 1];
+    REQUIRE(schema && arr && sf_batch_builder_init(&builder, schema));
     memset(text, 'x', LONG + 1);
     for (int i = 0; i < 2; i++) {
         sf_builder_i64(&builder.columns[0], i);
@@ -331,7 +331,6 @@ void rows_too_long_are_refused(void)
     sf_str got;
     CHECK(sf_arr_lane_str(arr, refs[0], 1, &got));
     CHECK(got.len == LONG && memcmp(got.data, text, LONG) == 0);
-    free(text);
     sf_batch_builder_deinit(&builder);
     sf_batch_unref(batch);
     sf_schema_unref(schema);

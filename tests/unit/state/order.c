@@ -207,7 +207,7 @@ static int compare_values(const sf_column *column, uint32_t a, uint32_t b)
         return (x > y) - (x < y);
     }
     if (column->type == SF_TYPE_I8) {
-        int x = SF_LANES(column, int8_t)[a], y = SF_LANES(column, int8_t)[b];
+        int x = (int)SF_LANES(column, int8_t)[a], y = (int)SF_LANES(column, int8_t)[b];
         return (x > y) - (x < y);
     }
     int64_t x = SF_LANES(column, int64_t)[a], y = SF_LANES(column, int64_t)[b];

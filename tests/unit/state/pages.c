@@ -259,6 +259,7 @@ void damaged_pages_are_refused(void)
         CHECK(refused > 20 && refused < tried); /* most bytes are values: any will do */
         for (int round = 0; round < 200; round++) {
             uint8_t copy[512];
+            REQUIRE(store.cap > 0 && store.pages[0]);
             memcpy(copy, store.pages[0], sizeof copy);
             for (int i = 0; i < 5; i++)
                 store.pages[0][12 + sf_rng_below(&rng, sizeof copy - 12)] =

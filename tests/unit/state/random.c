@@ -365,9 +365,9 @@ void random_replace(void)
 {
     for (size_t s = 0; s < SF_COUNT_OF(replace_shapes); s++) {
         struct run run;
-        sf_buf *latest = calloc(2 * 1000, sizeof *latest);
         uint32_t keys = 0;
         REQUIRE(run_start(&run, &replace_shapes[s], 300 + s));
+        sf_buf *latest = calloc(2 * 1000, sizeof *latest);
         for (int step = 0; step < 60 && !sf_check_failures; step++) {
             replace_step(&run, latest, &keys);
             uint64_t what = sf_rng_below(&run.rng, 8);

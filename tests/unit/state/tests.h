@@ -94,7 +94,7 @@ sf_status page_store_load(const page_store *store, sf_arr *arr, sf_error *err);
 void page_store_deinit(page_store *store);
 
 /* Two Long columns from pairs of numbers; INT64_MIN stands for NULL. */
-sf_batch *pairs_batch(const int64_t (*pairs)[2], uint32_t count);
+sf_batch *pairs_batch(const int64_t (*rows)[2], uint32_t count);
 sf_arr *pairs_arr(sf_arr_mode mode, uint32_t key_count, uint32_t extra_bytes, sf_budget *budget);
 sf_schema *pairs_schema(void);
 
