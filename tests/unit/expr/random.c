@@ -260,7 +260,8 @@ static const sf_expr *grow(grower *g, sf_type type, int depth)
     if (g->failed)
         return NULL;
     sf_span span = {0, 1};
-    if (regex && args[1] && args[1]->kind == SF_EXPR_LITERAL) /* a constant pattern may be refused */
+    if (regex && args[1] &&
+        args[1]->kind == SF_EXPR_LITERAL) /* a constant pattern may be refused */
         return args[0];
     bool is_case = strcmp(pick->name, "case") == 0;
     sf_status status =
