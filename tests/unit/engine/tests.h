@@ -4,22 +4,9 @@
 
 #include "engine/engine.h"
 #include "unit/check.h"
+#include "unit/rows.h"
 
-enum { TEXT_BYTES = 1024, LOG_ENTRIES_MAX = 8, BENCH_MEMBERS_MAX = 8 };
-
-/* ---- rows: sources of the tests have two Long columns, k and v ---- */
-
-extern const sf_field kv[2];
-
-typedef struct {
-    int64_t k, v, ts;
-} row;
-
-sf_batch *batch_of(const sf_schema *schema, const row *rows, size_t count, int64_t weight);
-/* Appends " 1:2" (NULL: "-"; weights other than 1 as "*2") of the visible columns, which are Long. */
-void put_row(char *text, const sf_batch *batch, uint32_t at);
-/* All rows of a table, sorted as text. Takes the snapshot. */
-const char *answer_of(sf_snapshot *snapshot, const sf_schema *schema, char *text);
+enum { LOG_ENTRIES_MAX = 8, BENCH_MEMBERS_MAX = 8 };
 
 /* ---- groups over a log of the test's own ---- */
 
