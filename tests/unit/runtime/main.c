@@ -171,6 +171,7 @@ static const sf_case cases[] = {
     SF_CASE(tables_read_tables),
     SF_CASE(sources_change),
     SF_CASE(memory_is_bounded),
+    SF_CASE(memory_runs_out),
     SF_CASE(files_are_driven),
     SF_CASE(threads_agree),
     SF_CASE(pushes_keep_to_their_policy),

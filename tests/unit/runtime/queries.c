@@ -340,6 +340,70 @@ void files_are_driven(void)
     world_remove(&w);
 }
 
+/* ---- memory ---- */
+
+/* A life as far as memory lets it go. */
+static sf_status live(world *w, outcome *out, sf_error *err)
+{
+    sf_query_spec table = {.name = "t", .kind = SF_PLAN_TABLE, .sql = SF_STR(SUMS)};
+    sf_query_spec pipeline = {
+        .name = "p", .kind = SF_PLAN_PIPELINE, .sql = SF_STR("SELECT v FROM s")};
+    sf_schema *schema = sf_relation_schema(kv, 2, SF_INPUT_SOURCE);
+    sf_batch *batch = schema ? batch_of(schema, four, 4, 1) : NULL;
+    sf_source_spec source = pushed_source("s", schema, true);
+    sf_buf results = {0};
+    sf_status status = batch ? sf_runtime_add_source(w->runtime, &source, err) : SF_LIMIT;
+    if (status == SF_OK)
+        status = sf_runtime_start_query(w->runtime, &table, NULL, err);
+    if (status == SF_OK)
+        status = sf_runtime_start(w->runtime, err);
+    if (status == SF_OK)
+        status = sf_runtime_start_query(w->runtime, &pipeline, NULL, err);
+    if (status == SF_OK)
+        status = push_batch(w, "s", batch, out, err);
+    world_settle(w);
+    if (status == SF_OK)
+        status = sf_runtime_results(w->runtime, "p", 10, &results, err);
+    if (status == SF_OK)
+        status = sf_runtime_checkpoint(w->runtime, err);
+    if (status == SF_OK)
+        status = sf_runtime_stop_query(w->runtime, "p", err);
+    sf_buf_deinit(&results);
+    sf_batch_unref(batch);
+    sf_schema_unref(schema);
+    return status;
+}
+
+/* The n-th allocation fails: a refusal, or a query that has failed; every push has its answer, and
+ * what was answered is there when the next life begins. */
+void memory_runs_out(void)
+{
+    bool survived = false;
+    for (uint64_t n = 1; n < 4000 && !survived; n++) {
+        world w = {0};
+        outcome out = {0};
+        sf_error err = {0};
+        sf_source_stats stats;
+        REQUIRE(world_open(&w));
+        sf_alloc_fail_after(n);
+        sf_status status = live(&w, &out, &err);
+        sf_alloc_fail_after(0);
+        survived = status == SF_OK && out.status == SF_OK && out.calls == 1;
+        world_close(&w);
+        if (status != SF_OK && status != SF_LIMIT) {
+            printf("  allocation %llu: %s\n", (unsigned long long)n, err.message);
+            sf_check_failures++;
+        }
+        CHECK(world_open(&w));
+        CHECK_INT(add_source(&w, "s", true), SF_OK);
+        CHECK_INT(sf_runtime_source_stats(w.runtime, "s", &stats, &err), SF_OK);
+        if (out.calls == 1 && out.status == SF_OK)
+            CHECK_INT(stats.position, 4);
+        world_remove(&w);
+    }
+    CHECK(survived);
+}
+
 /* ---- threads ---- */
 
 enum { PUSHERS = 3, PUSHES = 40 };

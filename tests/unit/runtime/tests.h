@@ -57,6 +57,7 @@ void names_and_order_are_checked(void);
 void tables_read_tables(void);
 void sources_change(void);
 void memory_is_bounded(void);
+void memory_runs_out(void);
 void files_are_driven(void);
 void threads_agree(void);
 
