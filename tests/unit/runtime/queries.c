@@ -332,6 +332,9 @@ void files_are_driven(void)
         CHECK_INT(sf_runtime_source_stats(w.runtime, "f", &stats, &err), SF_OK);
         CHECK(stats.ran && stats.ok && stats.next_run_ms > 0);
         CHECK_INT(stats.coercion_failures_total, life == 0);
+        CHECK_INT(sf_runtime_change_source(w.runtime, &spec, &err), SF_OK); /* it is opened anew */
+        world_pass(&w, 1000);
+        CHECK_INT(sf_runtime_source_stats(w.runtime, "f", &stats, &err), SF_OK);
         CHECK_INT(stats.position, 2);
         CHECK_STR(table_of(&w, "t", text), " 1:2 9:-");
         world_close(&w);
