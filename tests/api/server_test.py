@@ -992,8 +992,7 @@ def test_killed_at_any_moment():
         load = Load(s.port, token, number)
         load.start()
         wait_rows = rng.randrange(1, 400)
-        while len(load.acknowledged) < wait_rows and load.is_alive():
-            pass
+        until(lambda: len(load.acknowledged) >= wait_rows or not load.is_alive(), what)
         s.kill()
         load.join()
         kept += load.acknowledged
