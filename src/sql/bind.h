@@ -309,6 +309,9 @@ typedef struct {
 /* Move a condition down to where it may stand. */
 sf_status sf_sqlb_push(sf_sqlb *b, sf_sqlb_tree *tree, const sf_sqlb_cond *cond);
 sf_status sf_sqlb_build(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out);
+/* Can this equality between the two sides be a key of their join? */
+bool sf_sqlb_is_key(const sf_sqlb *b, const sf_sqlb_tree *left_tree, const sf_sqlb_tree *right_tree,
+                    const sf_sqlb_cond *cond);
 /* From vcols to columns of the node that was built. */
 sf_status sf_sqlb_remap(sf_sqlb *b, const sf_expr *expr, const sf_expr **out);
 /* Build the tree with each expression over its vcols as a column that may be a key; a map computes

@@ -239,8 +239,10 @@ sf_status sf_sqlb_membership(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr
     sf_sqlb_tree *join;
     decision how = decide(ast, negated);
     SF_TRY(bind_side(b, scope, ast, &how, &side, &on));
-    /* The one-key anti join knows whether the whole subquery is empty, not one key's part of it. */
-    *done = how.join != SF_JOIN_NOT_IN || on.count == 1;
+    /* The one-key anti join knows whether the whole subquery is empty, not one key's part of it; and
+     * it has a key: a constant on one side is none. */
+    *done = how.join != SF_JOIN_NOT_IN ||
+            (on.count == 1 && sf_sqlb_is_key(b, scope->tree, side.tree, &on.items[0]));
     if (!*done)
         return SF_OK;
     if (how.join == SF_JOIN_NOT_IN)

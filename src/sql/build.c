@@ -224,8 +224,9 @@ static sf_status map_keys(sf_sqlb *b, const sf_expr *const *keys, uint32_t count
 /* ---- joins ---- */
 
 /* Both sides of an equality, the left one reading the join's left inputs. */
-static bool is_key(const sf_sqlb *b, const sf_sqlb_tree *join, const sf_sqlb_cond *cond,
-                   const sf_expr **left, const sf_expr **right)
+static bool sides_of(const sf_sqlb *b, const sf_sqlb_tree *left_tree,
+                     const sf_sqlb_tree *right_tree, const sf_sqlb_cond *cond, const sf_expr **left,
+                     const sf_expr **right)
 {
     sf_sqlb_set a = {{0}}, c = {{0}};
     if (!cond->left)
@@ -236,12 +237,12 @@ static bool is_key(const sf_sqlb *b, const sf_sqlb_tree *join, const sf_sqlb_con
         return false;
     *left = cond->left;
     *right = cond->right;
-    if (sf_sqlb_set_within(&a, &join->left->inputs) && sf_sqlb_set_within(&c, &join->right->inputs))
+    if (sf_sqlb_set_within(&a, &left_tree->inputs) && sf_sqlb_set_within(&c, &right_tree->inputs))
         return true;
     *left = cond->right;
     *right = cond->left;
-    return sf_sqlb_set_within(&c, &join->left->inputs) &&
-           sf_sqlb_set_within(&a, &join->right->inputs);
+    return sf_sqlb_set_within(&c, &left_tree->inputs) &&
+           sf_sqlb_set_within(&a, &right_tree->inputs);
 }
 
 /* The type both sides of a key take; false: they only compare row by row. */
@@ -252,6 +253,15 @@ static bool key_type(sf_type a, sf_type b, sf_type *out)
     bool time = a == SF_TYPE_TIMESTAMP || b == SF_TYPE_TIMESTAMP;
     *out = SF_TYPE_I64;
     return time && (a == SF_TYPE_I64 || b == SF_TYPE_I64);
+}
+
+bool sf_sqlb_is_key(const sf_sqlb *b, const sf_sqlb_tree *left_tree, const sf_sqlb_tree *right_tree,
+                    const sf_sqlb_cond *cond)
+{
+    const sf_expr *left, *right;
+    sf_type type;
+    return sides_of(b, left_tree, right_tree, cond, &left, &right) &&
+           key_type(left->type, right->type, &type);
 }
 
 typedef struct {
@@ -279,7 +289,8 @@ static sf_status split_on(sf_sqlb *b, const sf_sqlb_tree *join, join_keys *keys)
         const sf_sqlb_cond *cond = &join->on.items[i];
         const sf_expr *left, *right;
         sf_type type;
-        if (!is_key(b, join, cond, &left, &right) || !key_type(left->type, right->type, &type)) {
+        if (!sides_of(b, join->left, join->right, cond, &left, &right) ||
+            !key_type(left->type, right->type, &type)) {
             SF_TRY(add_residual(b, keys, cond->expr));
             continue;
         }
