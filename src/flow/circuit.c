@@ -12,6 +12,7 @@ static const sf_op_type *type_of(const sf_plan_node *node)
     case SF_NODE_UNION: return &sf_op_union;
     case SF_NODE_JOIN: return &sf_op_join;
     case SF_NODE_INTERVAL_JOIN: return &sf_op_interval_join;
+    case SF_NODE_SNAPSHOT_JOIN: return &sf_op_snapshot_join;
     case SF_NODE_REDUCE: return &sf_op_reduce;
     case SF_NODE_WINDOW:
         return node->as.window.kind == SF_WINDOW_SESSION ? &sf_op_session : &sf_op_window;
@@ -283,12 +284,9 @@ static sf_status forward_mark(sf_op *op, sf_error *err)
     return SF_OK;
 }
 
-/* Raises the port's watermark and the operator's, the minimum over the ports that have one. After
- * SF_STEP_MORE the call is repeated, so it may only do what does no harm twice. */
-static sf_step take_mark(sf_op *op, uint32_t port, int64_t mark, sf_error *err)
+/* Raises the operator's watermark to the minimum over the ports that have one. */
+static sf_step raise_mark(sf_op *op, sf_error *err)
 {
-    if (mark > op->port_marks[port])
-        op->port_marks[port] = mark;
     int64_t least = SF_MARK_END;
     for (uint32_t p = 0; p < op->port_count; p++)
         if (op->port_marks[p] != SF_MARK_NONE && op->port_marks[p] < least)
@@ -301,6 +299,34 @@ static sf_step take_mark(sf_op *op, uint32_t port, int64_t mark, sf_error *err)
             return step;
     }
     return forward_mark(op, err) == SF_OK ? SF_STEP_DONE : SF_STEP_FAILED;
+}
+
+static uint32_t marked_ports(const sf_op *op)
+{
+    uint32_t count = 0;
+    for (uint32_t p = 0; p < op->port_count; p++)
+        count += op->port_marks[p] != SF_MARK_NONE;
+    return count;
+}
+
+/* After SF_STEP_MORE the call is repeated, so it may only do what does no harm twice. */
+static sf_step take_mark(sf_op *op, uint32_t port, int64_t mark, sf_error *err)
+{
+    if (mark > op->port_marks[port])
+        op->port_marks[port] = mark;
+    if (op->type->whole_marks && marked_ports(op) < op->port_count)
+        return SF_STEP_DONE;
+    return raise_mark(op, err);
+}
+
+static sf_step flush(sf_op *op, sf_error *err)
+{
+    if (op->type->whole_marks && marked_ports(op) > 0 && marked_ports(op) < op->port_count) {
+        sf_step step = raise_mark(op, err);
+        if (step != SF_STEP_DONE)
+            return step;
+    }
+    return op->type->flush ? op->type->flush(op, err) : SF_STEP_DONE;
 }
 
 /* The first port with an item; one of a ready operator has. */
@@ -351,8 +377,7 @@ sf_step sf_circuit_step(sf_circuit *circuit, uint64_t budget_rows, sf_error *err
             circuit->running = false;
             circuit->epochs++;
         } else {
-            op = circuit->ops[circuit->flush_next];
-            step = op->type->flush ? op->type->flush(op, err) : SF_STEP_DONE;
+            step = flush(circuit->ops[circuit->flush_next], err);
             circuit->flush_next += step == SF_STEP_DONE;
         }
         if (step == SF_STEP_FAILED) {

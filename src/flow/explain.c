@@ -8,7 +8,7 @@ const char *sf_node_kind_name(sf_node_kind kind)
         [SF_NODE_UNNEST] = "Unnest",   [SF_NODE_JOIN] = "Join",
         [SF_NODE_REDUCE] = "Reduce",   [SF_NODE_INTERVAL_JOIN] = "IntervalJoin",
         [SF_NODE_LATEST] = "LatestBy", [SF_NODE_WINDOW] = "Window",
-        [SF_NODE_UNION] = "UnionAll",
+        [SF_NODE_UNION] = "UnionAll",  [SF_NODE_SNAPSHOT_JOIN] = "SnapshotJoin",
     };
     SF_ASSERT(kind < SF_NODE_KIND_COUNT);
     return names[kind];
@@ -68,6 +68,8 @@ static void print_join(const sf_plan *plan, const sf_plan_node *node, sf_buf *ou
                       right->fields[node->as.join.right_keys[i]].name);
     if (node->kind == SF_NODE_INTERVAL_JOIN)
         sf_buf_printf(out, " within %lld ms", (long long)node->as.join.within_ms);
+    if (node->kind == SF_NODE_SNAPSHOT_JOIN)
+        sf_buf_puts(out, " in the last closed window");
     if (node->as.join.residual)
         sf_buf_puts(out, " with a further condition");
 }
@@ -108,7 +110,8 @@ static void print_node(const sf_plan *plan, const sf_plan_node *node, sf_buf *ou
         sf_expr_print(node->as.unnest.array, input, out);
         break;
     case SF_NODE_JOIN:
-    case SF_NODE_INTERVAL_JOIN: print_join(plan, node, out); break;
+    case SF_NODE_INTERVAL_JOIN:
+    case SF_NODE_SNAPSHOT_JOIN: print_join(plan, node, out); break;
     case SF_NODE_REDUCE:
         sf_buf_puts(out, " by (");
         print_columns(input, node->as.reduce.keys, node->as.reduce.key_count, out);

@@ -17,6 +17,7 @@ typedef struct {
     sf_step (*push)(sf_op *op, uint32_t port, const sf_batch *batch, sf_error *err);
     sf_step (*mark)(sf_op *op, sf_error *err);  /* op->mark went up; NULL: nothing to do */
     sf_step (*flush)(sf_op *op, sf_error *err); /* NULL: nothing to do */
+    bool whole_marks; /* no mark before every port has one, or the epoch ends without */
     void (*close)(sf_op *op);
     /* Small state beside the arrangements; NULL: none. load comes after all pages. */
     void (*save)(const sf_op *op, sf_buf *out);
@@ -81,7 +82,7 @@ SF_MUST_USE sf_column *sf_column_of_i64(int64_t value, uint32_t count);
 SF_MUST_USE bool sf_scratch(void **memory, size_t *cap, size_t count, size_t size);
 
 extern const sf_op_type sf_op_scan, sf_op_map, sf_op_unnest, sf_op_union;
-extern const sf_op_type sf_op_join, sf_op_interval_join;
+extern const sf_op_type sf_op_join, sf_op_interval_join, sf_op_snapshot_join;
 extern const sf_op_type sf_op_reduce, sf_op_latest_source, sf_op_latest_weighted;
 extern const sf_op_type sf_op_window, sf_op_session;
 extern const sf_op_type sf_op_answer_table, sf_op_answer_pipeline;

@@ -204,7 +204,7 @@ sf_status sf_plan_unnest(sf_plan *plan, uint32_t input, const sf_expr *array, co
     return SF_OK;
 }
 
-static sf_schema *join_schema(const sf_schema *left, const sf_schema *right)
+sf_schema *sf_plan_join_schema(const sf_schema *left, const sf_schema *right)
 {
     uint32_t count = left->count + right->count;
     sf_field *fields = sf_alloc((count + 1u) * sizeof *fields);
@@ -218,6 +218,19 @@ static sf_schema *join_schema(const sf_schema *left, const sf_schema *right)
     return schema;
 }
 
+bool sf_plan_window_of(const sf_plan *plan, uint32_t node, int64_t *size_ms, int64_t *advance_ms)
+{
+    const sf_plan_node *at = sf_plan_at(plan, node);
+    while (at->kind == SF_NODE_MAP || at->kind == SF_NODE_UNNEST)
+        at = sf_plan_at(plan, at->inputs[0]);
+    if (at->kind != SF_NODE_WINDOW || at->as.window.kind == SF_WINDOW_SESSION ||
+        at->as.window.emit_changes)
+        return false;
+    *size_ms = at->as.window.size_ms;
+    *advance_ms = at->as.window.advance_ms;
+    return true;
+}
+
 static sf_status join_node(sf_plan *plan, const sf_join_spec *spec, uint32_t *out, sf_error *err)
 {
     const sf_plan_node *left = sf_plan_at(plan, spec->left), *right = sf_plan_at(plan, spec->right);
@@ -227,9 +240,11 @@ static sf_status join_node(sf_plan *plan, const sf_join_spec *spec, uint32_t *ou
     bool left_only =
         spec->kind == SF_JOIN_SEMI || spec->kind == SF_JOIN_ANTI || spec->kind == SF_JOIN_NOT_IN;
     sf_schema *schema =
-        left_only ? sf_schema_ref(left->schema) : join_schema(left->schema, right->schema);
+        left_only ? sf_schema_ref(left->schema) : sf_plan_join_schema(left->schema, right->schema);
     uint32_t inputs[2] = {spec->left, spec->right};
-    sf_node_kind kind = spec->within_ms >= 0 ? SF_NODE_INTERVAL_JOIN : SF_NODE_JOIN;
+    sf_node_kind kind = spec->snapshot         ? SF_NODE_SNAPSHOT_JOIN
+                        : spec->within_ms >= 0 ? SF_NODE_INTERVAL_JOIN
+                                               : SF_NODE_JOIN;
     sf_plan_node *node = add_node(plan, kind, inputs, 2, schema, err);
     if (!node)
         return failed(err);
@@ -242,8 +257,11 @@ static sf_status join_node(sf_plan *plan, const sf_join_spec *spec, uint32_t *ou
     node->as.join.nulls_match = spec->nulls_match;
     if (!node->as.join.left_keys || !node->as.join.right_keys)
         return sf_fail_memory(err);
+    if (spec->snapshot &&
+        !sf_plan_window_of(plan, spec->right, &node->as.join.window_ms, &node->as.join.advance_ms))
+        return sf_fail(err, SF_UNSUPPORTED, "a snapshot is of tumbling or hopping windows");
     bool monotone =
-        kind == SF_NODE_INTERVAL_JOIN || spec->kind == SF_JOIN_INNER || spec->kind == SF_JOIN_SEMI;
+        kind != SF_NODE_JOIN || spec->kind == SF_JOIN_INNER || spec->kind == SF_JOIN_SEMI;
     node->append_only = monotone && left->append_only && right->append_only;
     node->keeps_ts = left_only && left->keeps_ts;
     *out = node->id;
@@ -323,7 +341,7 @@ static sf_status join_with_residual(sf_plan *plan, const sf_join_spec *spec, uin
 
 sf_status sf_plan_join(sf_plan *plan, const sf_join_spec *spec, uint32_t *out, sf_error *err)
 {
-    if (spec->residual && spec->kind != SF_JOIN_INNER && spec->within_ms < 0) {
+    if (spec->residual && spec->kind != SF_JOIN_INNER && spec->within_ms < 0 && !spec->snapshot) {
         SF_ASSERT(spec->kind != SF_JOIN_NOT_IN);
         return join_with_residual(plan, spec, out, err);
     }

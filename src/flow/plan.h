@@ -31,6 +31,7 @@ typedef enum {
     SF_NODE_UNNEST,
     SF_NODE_JOIN,
     SF_NODE_INTERVAL_JOIN,
+    SF_NODE_SNAPSHOT_JOIN,
     SF_NODE_REDUCE,
     SF_NODE_LATEST,
     SF_NODE_WINDOW,
@@ -73,8 +74,9 @@ typedef struct sf_plan_node {
             sf_join_kind kind;
             const uint32_t *left_keys, *right_keys; /* columns of equal type pairwise */
             uint32_t key_count;                     /* 0: every pair */
-            const sf_expr *residual; /* over left columns, then right columns; NULL: none */
-            int64_t within_ms;       /* INTERVAL_JOIN */
+            const sf_expr *residual;       /* over left columns, then right columns; NULL: none */
+            int64_t within_ms;             /* INTERVAL_JOIN */
+            int64_t window_ms, advance_ms; /* SNAPSHOT_JOIN: of the right side */
             bool nulls_match;
         } join;
         struct {
@@ -152,7 +154,14 @@ typedef struct {
     const sf_expr *residual;
     int64_t within_ms; /* >= 0: interval join of streams; -1: relational */
     bool nulls_match;  /* keys compare as IS NOT DISTINCT FROM; relational only */
+    /* Rows of the left stream against the result of the right side's last closed window: SEMI, ANTI,
+     * NOT_IN or LEFT. Of tumbling or hopping windows only: sf_plan_window_of says whether. */
+    bool snapshot;
 } sf_join_spec;
+/* The tumbling or hopping window whose results, perhaps filtered and projected, a node gives. */
+bool sf_plan_window_of(const sf_plan *plan, uint32_t node, int64_t *size_ms, int64_t *advance_ms);
+/* Columns of left, of right, _ts. NULL: out of memory. */
+SF_MUST_USE sf_schema *sf_plan_join_schema(const sf_schema *left, const sf_schema *right);
 sf_status sf_plan_join(sf_plan *plan, const sf_join_spec *spec, uint32_t *out, sf_error *err);
 /* Output: key columns, one column an aggregate (named agg_names[i]), _ts. No aggregates: DISTINCT
  * of the keys. Key expressions that are not columns are mapped below by the planner (sf_expr_key).

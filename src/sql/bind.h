@@ -94,6 +94,8 @@ typedef struct sf_sqlb_tree {
     struct sf_sqlb_tree *left, *right; /* UNNEST: left only */
     sf_join_kind join;
     int64_t within_ms;     /* -1: relational */
+    sf_span span;          /* of the subquery, where there is one */
+    bool snapshot;         /* JOIN, MARK: in a pipeline, the right side is a windowed subquery */
     sf_sqlb_conds on;      /* JOIN, MARK */
     sf_sqlb_conds filters; /* above */
 } sf_sqlb_tree;

@@ -13,7 +13,14 @@ static sf_status check_windowed(sf_sqlb *b, bool windowed, sf_span span)
         return sf_sqlb_fail(b, SF_INVALID, span,
                             "give the subquery a WINDOW, or make the query a table",
                             "in a pipeline a subquery must be windowed: what it gives must end");
-    return sf_sqlb_not_yet(b, span, "a subquery in a pipeline", "make the query a table");
+    return SF_OK;
+}
+
+/* In a pipeline rows meet the subquery's last closed window. */
+static void mark_snapshot(const sf_sqlb *b, sf_sqlb_tree *join, sf_span span)
+{
+    join->snapshot = b->kind == SF_PLAN_PIPELINE;
+    join->span = span;
 }
 
 /* Refuses what no subquery may have; *select: its only SELECT, NULL when it is more than that. */
@@ -248,6 +255,7 @@ sf_status sf_sqlb_membership(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr
     if (how.join == SF_JOIN_NOT_IN)
         SF_TRY(drop_nulls(b, &side, ast->op_span));
     SF_TRY(sf_sqlb_join_tree(b, scope->tree, side.tree, how.join, &join));
+    mark_snapshot(b, join, ast->query->span);
     join->on = on;
     scope->tree = join;
     return SF_OK;
@@ -276,7 +284,9 @@ static sf_status mark(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast, 
     SF_TRY(bind_side(b, scope, ast, how, &side, &on));
     if (ast->kind != SF_EX_EXISTS && !how->test)
         SF_TRY(drop_nulls(b, &side, ast->op_span));
-    return sf_sqlb_mark_tree(b, scope, side.tree, all ? &side.correlated : &on, ast->op_span, out);
+    SF_TRY(sf_sqlb_mark_tree(b, scope, side.tree, all ? &side.correlated : &on, ast->op_span, out));
+    mark_snapshot(b, scope->tree, ast->query->span);
+    return SF_OK;
 }
 
 static sf_status bool_or_null(sf_sqlb *b, bool is_null, bool value, sf_span span,
@@ -356,8 +366,8 @@ static sf_status check_scalar(sf_sqlb *b, const sf_sqlb_scope *scope, const sf_s
                             "a subquery used as a value gives one column, not %zu",
                             (*select)->item_count);
     bool windowed = (*select)->window.span.length > 0;
-    if (windowed && b->kind == SF_PLAN_PIPELINE)
-        return check_windowed(b, true, ast->span);
+    SF_TRY(check_windowed(b, windowed, ast->span));
+    windowed = windowed && b->kind != SF_PLAN_PIPELINE; /* there each close replaces the value */
     if (!sf_sqlb_has_aggregate((*select)->items[0].expr) || (*select)->group_span.length ||
         (*select)->having || (*select)->distinct || (*select)->latest.count || windowed)
         return sf_sqlb_fail(b, SF_INVALID, ast->span, one,
@@ -390,11 +400,12 @@ static sf_status substitute(sf_sqlb *b, const sf_expr *expr, const sf_expr *cons
 
 /* The grouped row as an input of the outer query: its keys and aggregates are the columns. */
 static sf_status grouped_input(sf_sqlb *b, const sf_sqlb_scope *inner, const sf_sqlb_group *group,
-                               sf_span span, uint32_t *number, sf_sqlb_tree **out)
+                               const sf_sql_window *window, sf_span span, uint32_t *number,
+                               sf_sqlb_tree **out)
 {
     sf_sqlb_rel rel = {.count = (uint32_t)(group->key_count + group->agg_count)};
     const uint32_t *map;
-    SF_TRY(sf_sqlb_group_node(b, inner, group, NULL, false, &rel.node, &map));
+    SF_TRY(sf_sqlb_group_node(b, inner, group, window, false, &rel.node, &map));
     rel.columns = SF_ARENA_ARRAY(b->scratch, sf_sqlb_column, rel.count);
     if (!rel.columns)
         return sf_fail_memory(b->err);
@@ -470,16 +481,18 @@ sf_status sf_sqlb_scalar(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *as
     SF_TRY(check_scalar(b, scope, ast, &select));
     sf_sqlb_scope inner = {.outer = scope, .outer_use = SF_OUTER_CORRELATED};
     SF_TRY(sf_sqlb_from(b, &inner, select, &correlated));
-    SF_TRY(check_windowed(b, all_windowed(b, &inner), ast->span));
     SF_TRY(correlation_keys(b, scope, &inner, &correlated, &group, &outer));
     inner.group = &group;
     inner.place = "SELECT";
     SF_TRY(sf_sqlb_expr(b, &inner, select->items[0].expr, &value));
     uint32_t number;
     sf_sqlb_tree *right, *join;
-    SF_TRY(grouped_input(b, &inner, &group, ast->span, &number, &right));
-    SF_TRY(sf_sqlb_join_tree(b, scope->tree, right, group.key_count ? SF_JOIN_LEFT : SF_JOIN_INNER,
-                             &join));
+    const sf_sql_window *window = b->kind == SF_PLAN_PIPELINE ? &select->window : NULL;
+    group.windowed = window != NULL;
+    SF_TRY(grouped_input(b, &inner, &group, window, ast->span, &number, &right));
+    bool always = !group.key_count && !window; /* a global aggregate has a row at any time */
+    SF_TRY(sf_sqlb_join_tree(b, scope->tree, right, always ? SF_JOIN_INNER : SF_JOIN_LEFT, &join));
+    mark_snapshot(b, join, ast->span);
     for (uint32_t i = 0; i < group.key_count; i++) {
         sf_sqlb_cond cond;
         const sf_expr *key;

@@ -341,10 +341,23 @@ static sf_status build_sides(sf_sqlb *b, sf_sqlb_tree *tree, sf_join_spec *spec)
     return keys.residual ? sf_sqlb_remap(b, keys.residual, &spec->residual) : SF_OK;
 }
 
+/* A snapshot is the result of one window that closes for all keys at once. */
+static sf_status check_snapshot(sf_sqlb *b, const sf_sqlb_tree *tree, const sf_join_spec *spec)
+{
+    int64_t size_ms, advance_ms;
+    if (!tree->snapshot || sf_plan_window_of(b->plan, spec->right, &size_ms, &advance_ms))
+        return SF_OK;
+    return sf_sqlb_not_yet(b, tree->span,
+                           "a subquery over sessions, or over more than one window, in a pipeline",
+                           "give the subquery one TUMBLING or HOPPING window");
+}
+
 static sf_status build_join(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out)
 {
-    sf_join_spec spec = {.kind = tree->join, .within_ms = tree->within_ms};
+    sf_join_spec spec = {
+        .kind = tree->join, .within_ms = tree->within_ms, .snapshot = tree->snapshot};
     SF_TRY(build_sides(b, tree, &spec));
+    SF_TRY(check_snapshot(b, tree, &spec));
     return sf_plan_join(b->plan, &spec, &out->node, b->err);
 }
 
@@ -371,9 +384,10 @@ static sf_status add_mark(sf_sqlb *b, bool value, uint32_t *node)
 /* Rows with a match, marked true, and rows without one, marked false. */
 static sf_status build_mark(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out)
 {
-    sf_join_spec spec = {.kind = SF_JOIN_SEMI, .within_ms = -1};
+    sf_join_spec spec = {.kind = SF_JOIN_SEMI, .within_ms = -1, .snapshot = tree->snapshot};
     uint32_t parts[2];
     SF_TRY(build_sides(b, tree, &spec));
+    SF_TRY(check_snapshot(b, tree, &spec));
     SF_TRY(sf_plan_join(b->plan, &spec, &parts[0], b->err));
     spec.kind = SF_JOIN_ANTI;
     SF_TRY(sf_plan_join(b->plan, &spec, &parts[1], b->err));

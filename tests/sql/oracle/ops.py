@@ -109,7 +109,7 @@ for sign, rule, weight in (("+", size_sum, 3), ("-", size_sum, 2), ("*", size_pr
 op("double /", "DD", "D", "({0} / {1})", "fin({0} / NULLIF({1}, 0::DOUBLE))", None, 2)
 op("long /", "LL", "D", "({0} / {1})", "fin({0}::DOUBLE / NULLIF({1}, 0)::DOUBLE)", None, 2)
 op("mixed /", "DL", "D", "({0} / {1})", "fin({0} / NULLIF({1}, 0)::DOUBLE)")
-op("double %", "DD", "D", "({0} % {1})", "fin(fmod({0}, NULLIF({1}, 0::DOUBLE)))", size_any, 0.5)
+op("double %", "DD", "D", "({0} % {1})", "fin({0} % NULLIF({1}, 0::DOUBLE))", size_any, 0.5)
 op("double neg", "D", "D", "(- {0})", "(-({0}))", size_same)
 op("double ABS", "D", "D", "ABS({0})", "abs({0})", size_same)
 op("ROUND", "D", "D", "ROUND({0})", "round({0})", size_whole)
