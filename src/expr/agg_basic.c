@@ -1,4 +1,4 @@
-/* COUNT, sums of Longs, MIN and MAX of what only grows, BOOL_AND and BOOL_OR. */
+/* COUNT, sums of Longs, MIN and MAX of what only grows, BOOL_AND, BOOL_OR, bits. */
 #include "expr/aggregate.h"
 
 #include <math.h>
@@ -12,6 +12,7 @@ static inline int64_t weight_of(const int64_t *weights, uint32_t i)
  * case, no NULLs and no weights, gets a loop of its own. */
 #define EACH_VALUE(BODY)                                                                           \
     do {                                                                                           \
+        const sf_column *arg = args[0];                                                            \
         if (!arg->valid && !weights) {                                                             \
             for (uint32_t i = 0; i < count; i++) {                                                 \
                 uint64_t *state = sf_agg_state(states, i, offset);                                 \
@@ -31,15 +32,15 @@ static inline int64_t weight_of(const int64_t *weights, uint32_t i)
 
 /* ---- COUNT: state[0] ---- */
 
-void sf_agg_update_count_rows(uint8_t *const *states, size_t offset, const sf_column *arg,
+void sf_agg_update_count_rows(uint8_t *const *states, size_t offset, const sf_column *const *args,
                               const int64_t *weights, uint32_t count)
 {
-    SF_UNUSED(arg);
+    SF_UNUSED(args);
     for (uint32_t i = 0; i < count; i++)
         *sf_agg_state(states, i, offset) += (uint64_t)weight_of(weights, i);
 }
 
-void sf_agg_update_count(uint8_t *const *states, size_t offset, const sf_column *arg,
+void sf_agg_update_count(uint8_t *const *states, size_t offset, const sf_column *const *args,
                          const int64_t *weights, uint32_t count)
 {
     EACH_VALUE(state[0] += (uint64_t)weight;);
@@ -54,10 +55,10 @@ uint32_t sf_agg_finish_count(uint8_t *const *states, size_t offset, uint32_t cou
 
 /* ---- SUM and AVG of Longs: 128-bit sum, then how many ---- */
 
-void sf_agg_update_sum_i64(uint8_t *const *states, size_t offset, const sf_column *arg,
+void sf_agg_update_sum_i64(uint8_t *const *states, size_t offset, const sf_column *const *args,
                            const int64_t *weights, uint32_t count)
 {
-    const int64_t *values = arg->data;
+    const int64_t *values = args[0]->data;
     EACH_VALUE({
         unsigned __int128 sum = (unsigned __int128)state[1] << 64 | state[0];
         sum += (unsigned __int128)((__int128)values[i] * weight);
@@ -105,10 +106,10 @@ uint32_t sf_agg_finish_avg_i64(uint8_t *const *states, size_t offset, uint32_t c
 /* ---- MIN and MAX over append-only inputs: has a value, the value ---- */
 
 #define DEFINE_EXTREME(NAME, T, OP)                                                                \
-    void sf_agg_update_##NAME(uint8_t *const *states, size_t offset, const sf_column *arg,         \
+    void sf_agg_update_##NAME(uint8_t *const *states, size_t offset, const sf_column *const *args, \
                               const int64_t *weights, uint32_t count)                              \
     {                                                                                              \
-        const T *values = arg->data;                                                               \
+        const T *values = args[0]->data;                                                           \
         EACH_VALUE({                                                                               \
             T best;                                                                                \
             memcpy(&best, &state[1], sizeof best);                                                 \
@@ -146,10 +147,10 @@ DEFINE_EXTREME_FINISH(extreme_bool, uint8_t, sf_builder_bool)
 
 /* ---- BOOL_AND, BOOL_OR: how many false, how many true ---- */
 
-void sf_agg_update_bool_counts(uint8_t *const *states, size_t offset, const sf_column *arg,
+void sf_agg_update_bool_counts(uint8_t *const *states, size_t offset, const sf_column *const *args,
                                const int64_t *weights, uint32_t count)
 {
-    const uint8_t *values = arg->data;
+    const uint8_t *values = args[0]->data;
     EACH_VALUE(state[values[i] & 1] += (uint64_t)weight;);
 }
 
@@ -176,4 +177,82 @@ uint32_t sf_agg_finish_bool_or(uint8_t *const *states, size_t offset, uint32_t c
                                sf_builder *out)
 {
     return finish_bool(states, offset, count, out, true);
+}
+
+/* COUNT_IF: of those, how many true. */
+uint32_t sf_agg_finish_count_if(uint8_t *const *states, size_t offset, uint32_t count,
+                                sf_builder *out)
+{
+    for (uint32_t i = 0; i < count; i++)
+        sf_builder_i64(out, (int64_t)sf_agg_state(states, i, offset)[1]);
+    return 0;
+}
+
+/* ---- BIT_AND, BIT_OR: how many values have each bit, then how many values ---- */
+
+enum { BITS = 64 };
+
+void sf_agg_update_bit_counts(uint8_t *const *states, size_t offset, const sf_column *const *args,
+                              const int64_t *weights, uint32_t count)
+{
+    const int64_t *values = args[0]->data;
+    EACH_VALUE({
+        for (uint64_t left = (uint64_t)values[i]; left; left &= left - 1)
+            state[__builtin_ctzll(left)] += (uint64_t)weight;
+        state[BITS] += (uint64_t)weight;
+    });
+}
+
+static uint32_t finish_bits(uint8_t *const *states, size_t offset, uint32_t count, sf_builder *out,
+                            bool any)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t *state = sf_agg_state(states, i, offset);
+        uint64_t bits = 0;
+        for (uint32_t bit = 0; bit < BITS; bit++)
+            if (any ? state[bit] != 0 : state[bit] == state[BITS])
+                bits |= 1ULL << bit;
+        if (state[BITS])
+            sf_builder_i64(out, (int64_t)bits);
+        else
+            sf_builder_null(out);
+    }
+    return 0;
+}
+
+uint32_t sf_agg_finish_bit_and(uint8_t *const *states, size_t offset, uint32_t count,
+                               sf_builder *out)
+{
+    return finish_bits(states, offset, count, out, false);
+}
+
+uint32_t sf_agg_finish_bit_or(uint8_t *const *states, size_t offset, uint32_t count,
+                              sf_builder *out)
+{
+    return finish_bits(states, offset, count, out, true);
+}
+
+/* ---- BIT_XOR: the bits, then how many values ---- */
+
+void sf_agg_update_bit_xor(uint8_t *const *states, size_t offset, const sf_column *const *args,
+                           const int64_t *weights, uint32_t count)
+{
+    const int64_t *values = args[0]->data;
+    EACH_VALUE({
+        state[0] ^= weight & 1 ? (uint64_t)values[i] : 0;
+        state[1] += (uint64_t)weight;
+    });
+}
+
+uint32_t sf_agg_finish_bit_xor(uint8_t *const *states, size_t offset, uint32_t count,
+                               sf_builder *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t *state = sf_agg_state(states, i, offset);
+        if (state[1])
+            sf_builder_i64(out, (int64_t)state[0]);
+        else
+            sf_builder_null(out);
+    }
+    return 0;
 }

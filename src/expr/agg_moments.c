@@ -91,9 +91,10 @@ static bool put_f64(sf_builder *out, double value)
 
 enum { UNIT = 1074, UNIT_SQUARED = 2148 };
 
-void sf_agg_update_sum_f64(uint8_t *const *states, size_t offset, const sf_column *arg,
+void sf_agg_update_sum_f64(uint8_t *const *states, size_t offset, const sf_column *const *args,
                            const int64_t *weights, uint32_t count)
 {
+    const sf_column *arg = args[0];
     const double *values = arg->data;
     bool plain = !arg->valid && !weights;
     for (uint32_t i = 0; i < count; i++) {
@@ -172,9 +173,10 @@ static bool put_spread(sf_builder *out, spread_kind kind, int64_t n, double frac
  * of values). */
 enum { TAG = SF_WINDOW_SUM + SF_WINDOW_SQUARES };
 
-void sf_agg_update_moments_f64(uint8_t *const *states, size_t offset, const sf_column *arg,
+void sf_agg_update_moments_f64(uint8_t *const *states, size_t offset, const sf_column *const *args,
                                const int64_t *weights, uint32_t count)
 {
+    const sf_column *arg = args[0];
     const double *values = arg->data;
     for (uint32_t i = 0; i < count; i++) {
         if (!sf_column_is_valid(arg, i))
@@ -224,9 +226,10 @@ static uint32_t finish_moments_f64(uint8_t *const *states, size_t offset, uint32
 
 /* Longs: sum of values in two words, of squares in three, then how many. */
 
-void sf_agg_update_moments_i64(uint8_t *const *states, size_t offset, const sf_column *arg,
+void sf_agg_update_moments_i64(uint8_t *const *states, size_t offset, const sf_column *const *args,
                                const int64_t *weights, uint32_t count)
 {
+    const sf_column *arg = args[0];
     const int64_t *values = arg->data;
     for (uint32_t i = 0; i < count; i++) {
         if (!sf_column_is_valid(arg, i))

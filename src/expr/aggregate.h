@@ -4,7 +4,7 @@
 
 #include "expr/expr.h"
 
-typedef void sf_agg_update(uint8_t *const *states, size_t offset, const sf_column *arg,
+typedef void sf_agg_update(uint8_t *const *states, size_t offset, const sf_column *const *args,
                            const int64_t *weights, uint32_t count);
 typedef uint32_t sf_agg_finish(uint8_t *const *states, size_t offset, uint32_t count,
                                sf_builder *out);

@@ -159,7 +159,12 @@ typedef enum { /* what a VALUES aggregate takes from the ordered multiset */
                SF_VALUES_MIN,
                SF_VALUES_MAX,
                SF_VALUES_COUNT_DISTINCT,
-               SF_VALUES_PERCENTILE,
+               SF_VALUES_PERCENTILE, /* interpolated */
+               SF_VALUES_PERCENTILE_DISC,
+               SF_VALUES_MODE,
+               SF_VALUES_FIRST, /* in order */
+               SF_VALUES_TEXT,  /* all in order, the separator between them */
+               SF_VALUES_JSON,  /* all in order, NULLs too, as a Json array */
 } sf_values_op;
 
 typedef struct sf_aggregate {
@@ -170,29 +175,64 @@ typedef struct sf_aggregate {
     uint32_t state_bytes; /* INLINE: multiple of 8; all zero bytes is the empty state */
     sf_values_op values_op;
     /* INLINE. states[i] + offset is row i's accumulator (8-aligned); several i may share one.
-     * arg is NULL for COUNT(*), otherwise dense with count rows; weights NULL = all +1. */
-    void (*update)(uint8_t *const *states, size_t offset, const sf_column *arg,
+     * args: a call's columns, dense with count rows (COUNT(*): none); weights NULL = all +1. */
+    void (*update)(uint8_t *const *states, size_t offset, const sf_column *const *args,
                    const int64_t *weights, uint32_t count);
     /* Append the results of count groups to a builder of result_type; returns how many were NULL
      * because they are out of range. */
     uint32_t (*finish)(uint8_t *const *states, size_t offset, uint32_t count, sf_builder *out);
 } sf_aggregate;
 
+/* One thing an aggregate reads of each row. VALUES: the multiset's rows are made of these, in their
+ * order. */
+typedef struct {
+    const sf_expr *expr;
+    bool descending;
+} sf_agg_column;
+
 typedef struct sf_agg_call {
     const sf_aggregate *aggregate;
-    const sf_expr *arg;    /* NULL: COUNT(*) */
-    const sf_expr *filter; /* FILTER (WHERE ...), NULL: none */
-    double parameter;      /* PERCENTILE_CONT's p */
+    const sf_agg_column *columns; /* COUNT(*): none */
+    uint32_t column_count;
+    uint32_t value;        /* of the columns, the argument: rows where it is NULL are left out */
+    bool keeps_nulls;      /* they are not */
+    const sf_expr *filter; /* only rows where it is true; NULL: all. VALUES that keep NULLs only:
+                              elsewhere the argument is made NULL */
+    double parameter;      /* PERCENTILE's p */
+    sf_str separator;      /* TEXT */
     bool distinct;         /* each distinct value counts once: the operator sees to it */
+    bool append_only;      /* nothing is ever taken back */
     const char *warning;   /* what the user should be told (SUM over text); NULL: nothing */
     sf_span span;
 } sf_agg_call;
 
-bool sf_is_aggregate_name(sf_str name); /* any case */
-/* Resolve name(args) as an aggregate over an input that may or may not retract; args empty and
- * star for COUNT(*). Positioned errors as sf_expr_call. */
-sf_status sf_aggregate_bind(sf_arena *arena, sf_str name, const sf_expr *const *args,
-                            uint32_t arg_count, bool star, bool distinct, bool append_only,
-                            sf_span span, sf_agg_call *out, sf_error *err);
+typedef struct {
+    const sf_expr *expr;
+    bool descending, nulls_first;
+} sf_agg_order;
+
+typedef struct {
+    sf_str name;
+    const sf_expr *const *args;
+    uint32_t arg_count;
+    bool star; /* COUNT(*) */
+    bool distinct;
+    bool append_only;      /* the input never takes back */
+    const sf_expr *filter; /* Bool; NULL: none */
+    const sf_agg_order *order;
+    uint32_t order_count;
+    bool within_group;   /* the order stands there */
+    const sf_expr *time; /* when a row was, for FIRST and LAST; NULL: not known here */
+    sf_span span;
+} sf_agg_spec;
+
+bool sf_is_aggregate_name(sf_str name);    /* any case */
+bool sf_aggregate_needs_time(sf_str name); /* unless it has an ORDER BY */
+/* A value as Json text: times are their milliseconds. */
+void sf_literal_put_json(sf_type type, const sf_literal *value, sf_buf *out);
+
+/* Positioned errors as sf_expr_call. */
+sf_status sf_aggregate_bind(sf_arena *arena, const sf_agg_spec *spec, sf_agg_call *out,
+                            sf_error *err);
 
 #endif

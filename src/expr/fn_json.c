@@ -4,6 +4,21 @@
 
 #include "text/text.h"
 
+void sf_literal_put_json(sf_type type, const sf_literal *value, sf_buf *out)
+{
+    if (value->is_null) {
+        sf_buf_puts(out, "null");
+        return;
+    }
+    switch (type) {
+    case SF_TYPE_BOOL: sf_buf_puts(out, value->as.boolean ? "true" : "false"); break;
+    case SF_TYPE_F64: sf_json_put_f64(out, value->as.f64); break;
+    case SF_TYPE_JSON: sf_buf_put(out, value->as.str.data, value->as.str.len); break;
+    case SF_TYPE_UTF8: sf_json_put_string(out, value->as.str); break;
+    default: sf_buf_put_i64_text(out, value->as.i64); break;
+    }
+}
+
 static bool find_key(const sf_call *call, uint32_t lane, sf_str *value)
 {
     return sf_json_get_key(sf_operand_str(&call->args[0], lane),

@@ -9,7 +9,7 @@ static const sf_function functions[] = {
 static const sf_function_info documented[] = {
 #define DOC(name, signature, family, text) {name, signature, text, family},
 #include "expr/functions.def"
-#define DOC(name, signature, text) {name, signature, text, "aggregate"},
+#define AGG(name, shape, signature, text) {name, signature, text, "aggregate"},
 #include "expr/aggregates.def"
 };
 
@@ -117,6 +117,21 @@ static const struct {
     {"IIF", "IF"},
     {"VAR", "VAR_SAMP"},
     {"STDEV", "STDDEV"},
+    {"FIRST_VALUE", "FIRST"},
+    {"LAST_VALUE", "LAST"},
+    {"EARLIEST", "FIRST"},
+    {"LATEST", "LAST"},
+    {"LATEST_BY_OFFSET", "LAST"},
+    {"EARLIEST_BY_OFFSET", "FIRST"},
+    {"GROUP_CONCAT", "STRING_AGG"},
+    {"COLLECT_LIST", "ARRAY_AGG"},
+    {"LIST", "ARRAY_AGG"},
+    {"ANY", "ANY_VALUE"},
+    {"COUNTIF", "COUNT_IF"},
+    {"UNIQ", "APPROX_COUNT_DISTINCT"},
+    {"QUANTILE", "PERCENTILE_CONT"},
+    {"QUANTILE_CONT", "PERCENTILE_CONT"},
+    {"QUANTILE_DISC", "PERCENTILE_DISC"},
 };
 
 const char *sf_function_nearest(sf_str name)

@@ -8,12 +8,27 @@
 
 #include "flow/operator.h"
 
+/* Accumulator of an aggregate that keeps values. */
+typedef struct {
+    sf_ref best; /* the first live value in order; MAX: the last; 0: none */
+    uint32_t unused;
+    int64_t distinct; /* live values */
+    int64_t total;    /* sum of their counts */
+} sf_values_state;
+
+/* Extra bytes of a value's row. */
+typedef struct {
+    int64_t count;
+} sf_value_row;
+
 typedef struct {
     const sf_agg_call *call;
-    uint32_t arg_slot; /* which evaluated argument; UINT32_MAX: COUNT(*) */
-    size_t offset;     /* accumulator in the group's extra bytes */
-    sf_arr *values;    /* NULL: plain INLINE */
-    sf_order *order;   /* of values; NULL: not needed */
+    uint32_t *arg_slots;  /* which evaluated expression each of the call's columns is */
+    uint32_t filter_slot; /* UINT32_MAX: no filter */
+    bool only_best;       /* values that cannot become the answer are not kept */
+    size_t offset;        /* accumulator in the group's extra bytes */
+    sf_arr *values;       /* NULL: plain INLINE */
+    sf_order *order;      /* of values; NULL: not needed */
     sf_schema *values_schema;
     size_t inline_offset; /* DISTINCT over an INLINE aggregate: its accumulator */
 } sf_agg_slot;
@@ -22,14 +37,20 @@ typedef struct {
     sf_op *op;
     sf_agg_slot *slots;
     uint32_t count;
-    const sf_expr **args; /* distinct argument expressions */
+    const sf_expr **args; /* distinct expressions of arguments, orders and filters */
     uint32_t arg_count;
     sf_column **arg_columns; /* of the batch in hand */
     uint32_t key_count;
-    uint32_t extra_bytes; /* head and all accumulators */
+    uint32_t extra_bytes;           /* head and all accumulators */
+    const sf_column **call_columns; /* scratch: those of one call */
     void *scratch;
     size_t scratch_cap;
 } sf_aggs;
+
+static inline const sf_values_state *sf_values_of(const sf_agg_slot *slot, const uint8_t *group)
+{
+    return (const sf_values_state *)(const void *)(group + slot->offset);
+}
 
 /* key_fields: the group's key columns, first in the group's arrangement. head_bytes: multiple of 8.
  * droppable: groups may be dropped while they hold values (windows). */

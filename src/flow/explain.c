@@ -21,14 +21,29 @@ static void print_columns(const sf_schema *schema, const uint32_t *columns, uint
         sf_buf_printf(out, "%s%s", i ? ", " : "", schema->fields[columns[i]].name);
 }
 
+/* The value, then what the values are ordered by besides. */
+static void print_agg_columns(const sf_agg_call *call, const sf_schema *schema, sf_buf *out)
+{
+    bool any = false;
+    sf_expr_print(call->columns[call->value].expr, schema, out);
+    for (uint32_t i = 0; i < call->column_count; i++) {
+        if (i == call->value && !call->columns[i].descending)
+            continue;
+        sf_buf_puts(out, any ? ", " : " ORDER BY ");
+        sf_expr_print(call->columns[i].expr, schema, out);
+        sf_buf_puts(out, call->columns[i].descending ? " DESC" : "");
+        any = true;
+    }
+}
+
 static void print_aggs(const sf_agg_call *aggs, uint32_t count, const sf_schema *schema,
                        sf_buf *out)
 {
     for (uint32_t i = 0; i < count; i++) {
         sf_buf_printf(out, "%s%s(%s", i ? ", " : "", aggs[i].aggregate->name,
                       aggs[i].distinct ? "DISTINCT " : "");
-        if (aggs[i].arg)
-            sf_expr_print(aggs[i].arg, schema, out);
+        if (aggs[i].column_count)
+            print_agg_columns(&aggs[i], schema, out);
         else
             sf_buf_putc(out, '*');
         sf_buf_putc(out, ')');

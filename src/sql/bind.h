@@ -118,9 +118,11 @@ typedef struct {
 
 typedef struct {
     const sf_sql_expr *ast;
-    sf_agg_call call;     /* bound as if nothing were retracted: for its types */
-    const sf_expr **args; /* FILTER is a CASE around the last: aggregates leave NULLs out */
+    sf_agg_call call;      /* bound as if nothing were retracted: for its types */
+    const sf_expr **parts; /* arguments, keys of ORDER BY, then FILTER and _ts where there are */
+    uint32_t part_count;
     uint32_t arg_count;
+    bool filtered, timed;
     const char *name;
 } sf_sqlb_agg;
 
@@ -217,6 +219,9 @@ sf_status sf_sqlb_add_input(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sqlb_inpu
 sf_status sf_sqlb_vcol_expr(sf_sqlb *b, uint32_t vcol, sf_span span, const sf_expr **out);
 /* Its columns are needed above the tree that is built next. */
 void sf_sqlb_use(sf_sqlb *b, const sf_expr *expr);
+/* The _ts of the rows of a scope; NULL: they have none. */
+sf_status sf_sqlb_time_of(sf_sqlb *b, const sf_sqlb_scope *scope, sf_span span,
+                          const sf_expr **out);
 /* [alias.]name of the scope, or of an outer one. */
 sf_status sf_sqlb_column_ref(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
                              const sf_expr **out);
@@ -244,8 +249,8 @@ bool sf_sqlb_has_aggregate(const sf_sql_expr *ast);
 sf_status sf_sqlb_grouped(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
                           const sf_expr **out);
 bool sf_sqlb_is_name(const sf_sql_expr *ast, const char *name);
-/* The aggregate over these arguments. */
-sf_status sf_sqlb_resolve_aggregate(sf_sqlb *b, const sf_sqlb_agg *agg, const sf_expr *const *args,
+/* The aggregate over these parts. */
+sf_status sf_sqlb_resolve_aggregate(sf_sqlb *b, const sf_sqlb_agg *agg, const sf_expr *const *parts,
                                     bool append_only, sf_agg_call *out);
 
 /* ---- GROUP BY: bind_keys.c, build_group.c ---- */

@@ -29,10 +29,16 @@ static bool same_call(const sf_sqlb_agg *a, const sf_sqlb_agg *c)
 {
     const sf_sql_call *one = a->ast->call, *other = c->ast->call;
     if (!sf_str_eq_nocase(one->name.text, other->name.text) || one->distinct != other->distinct ||
-        a->arg_count != c->arg_count)
+        a->arg_count != c->arg_count || a->part_count != c->part_count ||
+        a->filtered != c->filtered || one->within_group != other->within_group)
         return false;
-    for (uint32_t i = 0; i < a->arg_count; i++) {
-        if (!sf_expr_equal(a->args[i], c->args[i]))
+    for (size_t i = 0; i < one->order.count; i++) {
+        const sf_sql_order_item *by = &one->order.items[i], *like = &other->order.items[i];
+        if (by->descending != like->descending || by->nulls != like->nulls)
+            return false;
+    }
+    for (uint32_t i = 0; i < a->part_count; i++) {
+        if (!sf_expr_equal(a->parts[i], c->parts[i]))
             return false;
     }
     return true;
@@ -44,53 +50,68 @@ static bool takes_star(const sf_sql_expr *ast)
            !ast->args.items[0]->star.text.len;
 }
 
-/* FILTER (WHERE p): the argument is NULL where p is not true. COUNT(*) counts such a value. */
-static sf_status apply_filter(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *filter,
-                              sf_sqlb_agg *agg)
-{
-    const sf_expr *parts[3];
-    sf_literal yes = {.as.boolean = true}, none = {.is_null = true};
-    scope->place = "FILTER";
-    SF_TRY(sf_sqlb_expr(b, scope, filter, &parts[0]));
-    SF_TRY(sf_sqlb_to_bool(b, parts[0], "FILTER", &parts[0]));
-    if (agg->arg_count)
-        parts[1] = agg->args[--agg->arg_count];
-    else
-        SF_TRY(sf_expr_literal(b->arena, SF_TYPE_BOOL, &yes, filter->span, &parts[1], b->err));
-    SF_TRY(sf_expr_literal(b->arena, SF_TYPE_UTF8, &none, filter->span, &parts[2], b->err));
-    return sf_expr_case(b->arena, parts, 3, filter->span, &agg->args[agg->arg_count++], b->err);
-}
-
-/* Arguments and filter, over the input's columns. */
+/* Arguments, order, filter and time, over the input's columns. */
 static sf_status bind_inside(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
                              sf_sqlb_agg *agg)
 {
     const sf_sql_call *call = ast->call;
-    if (call->order.count)
-        return sf_sqlb_not_yet(b, ast->op_span, "ORDER BY inside an aggregate",
-                               call->within_group ? "write PERCENTILE_CONT(p, x)" : "leave it out");
-    agg->ast = ast;
-    agg->args = SF_ARENA_ARRAY(b->scratch, const sf_expr *, ast->args.count + 1);
-    if (!agg->args)
-        return sf_fail_memory(b->err);
     const char *place = scope->place;
+    agg->ast = ast;
+    agg->parts =
+        SF_ARENA_ARRAY(b->scratch, const sf_expr *, ast->args.count + call->order.count + 2);
+    if (!agg->parts)
+        return sf_fail_memory(b->err);
     scope->in_aggregate = true;
     for (size_t i = 0; !takes_star(ast) && i < ast->args.count; i++)
-        SF_TRY(sf_sqlb_expr(b, scope, ast->args.items[i], &agg->args[agg->arg_count++]));
-    bool whole = takes_star(ast) || agg->arg_count > 0; /* otherwise an argument is missing */
-    if (call->filter && whole)
-        SF_TRY(apply_filter(b, scope, call->filter, agg));
+        SF_TRY(sf_sqlb_expr(b, scope, ast->args.items[i], &agg->parts[agg->part_count++]));
+    agg->arg_count = agg->part_count;
+    for (size_t i = 0; i < call->order.count; i++)
+        SF_TRY(sf_sqlb_expr(b, scope, call->order.items[i].expr, &agg->parts[agg->part_count++]));
+    if (call->filter) {
+        const sf_expr *filter;
+        scope->place = "FILTER";
+        SF_TRY(sf_sqlb_expr(b, scope, call->filter, &filter));
+        SF_TRY(sf_sqlb_to_bool(b, filter, "FILTER", &agg->parts[agg->part_count++]));
+        agg->filtered = true;
+    }
+    if (sf_aggregate_needs_time(call->name.text) && !call->order.count) {
+        SF_TRY(sf_sqlb_time_of(b, scope, ast->op_span, &agg->parts[agg->part_count]));
+        agg->timed = agg->parts[agg->part_count] != NULL;
+        agg->part_count += agg->timed;
+    }
     scope->in_aggregate = false;
     scope->place = place;
     return SF_OK;
 }
 
-sf_status sf_sqlb_resolve_aggregate(sf_sqlb *b, const sf_sqlb_agg *agg, const sf_expr *const *args,
+sf_status sf_sqlb_resolve_aggregate(sf_sqlb *b, const sf_sqlb_agg *agg, const sf_expr *const *parts,
                                     bool append_only, sf_agg_call *out)
 {
-    bool star = takes_star(agg->ast) && agg->arg_count == 0;
-    return sf_aggregate_bind(b->arena, agg->ast->call->name.text, args, agg->arg_count, star,
-                             agg->ast->call->distinct, append_only, agg->ast->op_span, out, b->err);
+    const sf_sql_call *call = agg->ast->call;
+    sf_agg_order *order = SF_ARENA_ARRAY(b->scratch, sf_agg_order, call->order.count + 1);
+    if (!order)
+        return sf_fail_memory(b->err);
+    for (size_t i = 0; i < call->order.count; i++) {
+        const sf_sql_order_item *item = &call->order.items[i];
+        bool first =
+            item->nulls == SF_NULLS_DEFAULT ? item->descending : item->nulls == SF_NULLS_FIRST;
+        order[i] = (sf_agg_order){parts[agg->arg_count + i], item->descending, first};
+    }
+    sf_agg_spec spec = {
+        .name = call->name.text,
+        .args = parts,
+        .arg_count = agg->arg_count,
+        .star = takes_star(agg->ast) && agg->arg_count == 0,
+        .distinct = call->distinct,
+        .append_only = append_only,
+        .filter = agg->filtered ? parts[agg->part_count - 1 - agg->timed] : NULL,
+        .order = order,
+        .order_count = (uint32_t)call->order.count,
+        .within_group = call->within_group,
+        .time = agg->timed ? parts[agg->part_count - 1] : NULL,
+        .span = agg->ast->op_span,
+    };
+    return sf_aggregate_bind(b->arena, &spec, out, b->err);
 }
 
 static sf_status aggregate(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
@@ -105,7 +126,7 @@ static sf_status aggregate(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *
             break;
     }
     if (number == group->agg_count) {
-        SF_TRY(sf_sqlb_resolve_aggregate(b, &agg, agg.args, true, &agg.call));
+        SF_TRY(sf_sqlb_resolve_aggregate(b, &agg, agg.parts, true, &agg.call));
         SF_TRY(sf_sqlb_default_name(b, ast, number, &agg.name));
         if (agg.call.warning)
             SF_TRY(sf_sqlb_warn(b, ast->span, "%s", agg.call.warning));

@@ -422,6 +422,19 @@ static sf_status find_bare(sf_sqlb *b, const sf_sqlb_scope *scope, sf_sql_name n
     return SF_OK;
 }
 
+sf_status sf_sqlb_time_of(sf_sqlb *b, const sf_sqlb_scope *scope, sf_span span, const sf_expr **out)
+{
+    *out = NULL;
+    if (scope->ts != UINT32_MAX)
+        return sf_sqlb_vcol_expr(b, scope->ts, span, out);
+    for (size_t i = 0; i < scope->input_count && !*out; i++) {
+        const sf_sqlb_input *input = &b->inputs.data[scope->inputs[i]];
+        if (!input->element)
+            SF_TRY(sf_sqlb_vcol_expr(b, input->first + input->column_count - 1, span, out));
+    }
+    return SF_OK;
+}
+
 static sf_status find_in(sf_sqlb *b, const sf_sqlb_scope *scope, const sf_sql_names *parts,
                          lookup *out)
 {

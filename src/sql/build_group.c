@@ -12,12 +12,12 @@ static sf_status node_aggs(sf_sqlb *b, const sf_sqlb_group *group, uint32_t belo
         return sf_fail_memory(b->err);
     for (size_t i = 0; i < group->agg_count; i++) {
         const sf_sqlb_agg *agg = &group->aggs[i];
-        const sf_expr **args = SF_ARENA_ARRAY(b->scratch, const sf_expr *, agg->arg_count + 1u);
-        if (!args)
+        const sf_expr **parts = SF_ARENA_ARRAY(b->scratch, const sf_expr *, agg->part_count + 1u);
+        if (!parts)
             return sf_fail_memory(b->err);
-        for (uint32_t k = 0; k < agg->arg_count; k++)
-            SF_TRY(sf_sqlb_remap(b, agg->args[k], &args[k]));
-        SF_TRY(sf_sqlb_resolve_aggregate(b, agg, args, append_only, &(*calls)[i]));
+        for (uint32_t k = 0; k < agg->part_count; k++)
+            SF_TRY(sf_sqlb_remap(b, agg->parts[k], &parts[k]));
+        SF_TRY(sf_sqlb_resolve_aggregate(b, agg, parts, append_only, &(*calls)[i]));
         (*names)[i] = agg->name;
     }
     return SF_OK;
@@ -144,8 +144,8 @@ static void use_aggregates(sf_sqlb *b, const sf_sqlb_group *group)
 {
     for (size_t i = 0; i < group->agg_count; i++) {
         const sf_sqlb_agg *agg = &group->aggs[i];
-        for (uint32_t k = 0; k < agg->arg_count; k++)
-            sf_sqlb_use(b, agg->args[k]);
+        for (uint32_t k = 0; k < agg->part_count; k++)
+            sf_sqlb_use(b, agg->parts[k]);
     }
 }
 

@@ -15,9 +15,19 @@ static sf_status bind(sf_arena *arena, const char *name, const char *const *text
     bool star = count == 1 && strcmp(texts[0], "*") == 0;
     for (uint32_t i = 0; i < count && !star; i++)
         SF_TRY(read_expr(arena, texts[i], &args[i], err));
-    sf_span span = {2, 3};
-    return sf_aggregate_bind(arena, sf_str_of(name), args, star ? 0 : count, star, distinct,
-                             append_only, span, out, err);
+    sf_agg_spec spec = {.name = sf_str_of(name),
+                        .args = args,
+                        .arg_count = star ? 0 : count,
+                        .star = star,
+                        .distinct = distinct,
+                        .append_only = append_only,
+                        .span = {2, 3}};
+    return sf_aggregate_bind(arena, &spec, out, err);
+}
+
+static const sf_expr *value_of(const sf_agg_call *call)
+{
+    return call->column_count ? call->columns[call->value].expr : NULL;
 }
 
 typedef struct {
@@ -75,12 +85,12 @@ void aggregates_bind(void)
             sf_buf_printf(&form, "%d", (int)a->values_op);
         else
             CHECK(a->state_bytes && a->state_bytes % 8 == 0 && a->update && a->finish);
-        sf_buf_printf(&form, " %s %s", call.arg ? sf_type_name(a->arg_type) : "-",
+        sf_buf_printf(&form, " %s %s", value_of(&call) ? sf_type_name(a->arg_type) : "-",
                       sf_type_name(a->result_type));
         sf_buf_puts(&form, call.distinct ? " distinct" : "");
         sf_buf_puts(&form, call.warning ? " warns" : "");
         CHECK_STR(form.data, rows[i].form);
-        CHECK(!call.arg || call.arg->type == a->arg_type);
+        CHECK(!value_of(&call) || value_of(&call)->type == a->arg_type);
         CHECK(!call.warning || (strstr(call.warning, "->") && strstr(call.warning, "TO_DOUBLE")));
         sf_buf_deinit(&form);
         sf_arena_deinit(&arena);
@@ -166,7 +176,7 @@ static void add_column(accumulator *a, const sf_column *column, const int64_t *w
     uint8_t **states = sf_alloc((column->rows + 1u) * sizeof *states);
     for (uint32_t i = 0; i < column->rows; i++)
         states[i] = a->row;
-    a->call.aggregate->update(states, 8, column, weights, column->rows);
+    a->call.aggregate->update(states, 8, &column, weights, column->rows);
     sf_free(states);
 }
 
@@ -251,7 +261,7 @@ void counts_and_sums(void)
         accumulator a;
         REQUIRE(accumulator_init(&a, rows[i].name, rows[i].column));
         check_result(&a, strcmp(rows[i].name, "COUNT") == 0 ? "0" : "NULL");
-        const sf_column *column = batch->columns[a.call.arg->column];
+        const sf_column *column = batch->columns[value_of(&a.call)->column];
         add_column(&a, column, NULL);
         check_result(&a, rows[i].result);
         bool growing = strcmp(rows[i].name, "MIN") == 0 || strcmp(rows[i].name, "MAX") == 0;
@@ -612,8 +622,9 @@ void sums_of_json_and_text(void)
         sf_eval_init(&eval);
         sf_column *column = NULL;
         sf_error err = {0};
-        REQUIRE_OK(sf_eval_column(&eval, a.call.arg, batch, sf_sel_all(batch->rows), &column, &err),
-                   err);
+        REQUIRE_OK(
+            sf_eval_column(&eval, value_of(&a.call), batch, sf_sel_all(batch->rows), &column, &err),
+            err);
         add_column(&a, column, NULL);
         check_result(&a, rows[i].result);
         CHECK_INT(eval.error_counts[SF_EVAL_CAST], 0);

@@ -394,15 +394,12 @@ static void test_group(bool by_key)
         sf_agg_call calls[3];
         sf_arena *arena = &shared.plan->arena;
         REQUIRE_OK(sf_expr_column(arena, 1, SF_TYPE_I64, none, &v, &error), error);
-        REQUIRE_OK(sf_aggregate_bind(arena, SF_STR("count"), NULL, 0, true, false, false, none,
-                                     &calls[0], &error),
-                   error);
-        REQUIRE_OK(sf_aggregate_bind(arena, SF_STR("min"), &v, 1, false, false, false, none,
-                                     &calls[1], &error),
-                   error);
-        REQUIRE_OK(sf_aggregate_bind(arena, SF_STR("max"), &v, 1, false, false, false, none,
-                                     &calls[2], &error),
-                   error);
+        const char *const aggregates[] = {"count", "min", "max"};
+        for (uint32_t i = 0; i < 3; i++) {
+            sf_agg_spec spec = {
+                .name = sf_str_of(aggregates[i]), .args = &v, .arg_count = i > 0, .star = i == 0};
+            REQUIRE_OK(sf_aggregate_bind(arena, &spec, &calls[i], &error), error);
+        }
         const char *names[] = {"n", "low", "high"};
         uint32_t key = 0;
         REQUIRE_OK(sf_plan_reduce(shared.plan, 0, &key, by_key, calls, names, 3,
