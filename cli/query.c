@@ -104,7 +104,8 @@ static sf_status read_sql(session *s, const words *w, const sf_cli_words *rest)
 /* Do these words stand in the text? They only do in pipelines. */
 static bool speaks_of_windows(sf_str sql)
 {
-    static const char *const keywords[] = {"EMIT", "WINDOW", "WITHIN"};
+    enum { EMIT = 1, GROUP, WINDOW, WITHIN };
+    static const char *const keywords[] = {"EMIT", "GROUP", "WINDOW", "WITHIN"};
     static const sf_lexer_rules rules = {.keywords = keywords,
                                          .keyword_count = SF_COUNT_OF(keywords),
                                          .line_comment = "--",
@@ -114,11 +115,15 @@ static bool speaks_of_windows(sf_str sql)
                                          .multiline = true};
     sf_lexer lexer;
     sf_lexer_init(&lexer, sql, &rules);
+    bool within = false; /* WITHIN GROUP belongs to aggregates */
     for (sf_token token = sf_lexer_next(&lexer); token.kind != SF_TOKEN_END;
-         token = sf_lexer_next(&lexer))
-        if (token.kind == SF_TOKEN_WORD && token.code != 0)
+         token = sf_lexer_next(&lexer)) {
+        unsigned code = token.kind == SF_TOKEN_WORD ? token.code : 0;
+        if ((within && code != GROUP) || code == EMIT || code == WINDOW)
             return true;
-    return false;
+        within = code == WITHIN;
+    }
+    return within;
 }
 
 /* A name that is not known may be a file that was not given. */
