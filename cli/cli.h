@@ -22,9 +22,9 @@ typedef struct sf_cli_command {
 } sf_cli_command;
 
 extern const sf_cli_command sf_cli_query, sf_cli_test;
-extern const sf_cli_command sf_cli_login, sf_cli_logout, sf_cli_ls, sf_cli_get, sf_cli_create,
-    sf_cli_start, sf_cli_stop, sf_cli_delete, sf_cli_rows, sf_cli_results, sf_cli_watch,
-    sf_cli_validate, sf_cli_api, sf_cli_health, sf_cli_nspl;
+extern const sf_cli_command sf_cli_login, sf_cli_logout, sf_cli_token, sf_cli_ls, sf_cli_get,
+    sf_cli_create, sf_cli_start, sf_cli_stop, sf_cli_delete, sf_cli_rows, sf_cli_results,
+    sf_cli_watch, sf_cli_validate, sf_cli_api, sf_cli_health, sf_cli_nspl;
 
 /* ---- options ---- */
 

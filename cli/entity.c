@@ -105,26 +105,62 @@ static int run_with(const sf_cli_command *command, int argc, char **argv, bool n
 
 /* ---- sf ls ---- */
 
+/* SQL on one line: no comments, white space outside quotes as one space. */
+static void put_line(sf_buf *out, sf_str sql)
+{
+    char quote = 0;
+    for (size_t i = 0; i < sql.len; i++) {
+        char c = sql.data[i];
+        bool blank = !quote && (c == ' ' || c == '\t' || c == '\r' || c == '\n');
+        if (!quote && c == '-' && i + 1 < sql.len && sql.data[i + 1] == '-') {
+            while (i + 1 < sql.len && sql.data[i + 1] != '\n')
+                i++;
+            continue;
+        }
+        if (quote && c == quote)
+            quote = 0;
+        else if (!quote && (c == '\'' || c == '"'))
+            quote = c;
+        if (!blank)
+            sf_buf_putc(out, c);
+        else if (out->len && out->data[out->len - 1] != ' ')
+            sf_buf_putc(out, ' ');
+    }
+}
+
+static const char *state_of(sf_arena *arena, sf_cli_kind kind, sf_str entity)
+{
+    sf_str enabled;
+    if (kind != SF_CLI_SOURCE)
+        return sf_cli_member(arena, entity, "status");
+    bool off = sf_json_get_key(entity, SF_STR("enabled"), &enabled) && enabled.data[0] == 'f';
+    return off ? "Stopped" : "Running";
+}
+
 static sf_status list_cells(entity_run *run, sf_cli_grid *grid, sf_cli_kind kind, sf_str entity)
 {
+    enum { SHOWN_BYTES_MAX = 70 };
     sf_arena *arena = &run->remote.arena;
-    sf_str enabled = {NULL, 0};
-    const char *detail = sf_cli_member(arena, entity, kind == SF_CLI_SOURCE ? "kind" : "sql");
-    const char *state = sf_cli_member(arena, entity, "status");
-    if (kind == SF_CLI_SOURCE)
-        state = sf_json_get_key(entity, SF_STR("enabled"), &enabled) && enabled.data[0] == 'f'
-                    ? "Stopped"
-                    : "Running";
-    sf_str shown = sf_str_of(detail);
-    if (shown.len > 70) {
-        shown.len = 70;
-        while (shown.len && ((unsigned char)shown.data[shown.len] & 0xC0) == 0x80)
-            shown.len--;
+    const char *state = state_of(arena, kind, entity);
+    const char *member = kind == SF_CLI_SOURCE          ? "kind"
+                         : strcmp(state, "Failed") == 0 ? "error"
+                                                        : "sql";
+    sf_buf line = {0};
+    put_line(&line, sf_str_of(sf_cli_member(arena, entity, member)));
+    sf_str cells[] = {sf_str_of(sf_cli_kind_name(kind)),
+                      sf_str_of(sf_cli_member(arena, entity, "name")), sf_str_of(state),
+                      sf_buf_str(&line)};
+    if (line.len > SHOWN_BYTES_MAX) {
+        size_t len = SHOWN_BYTES_MAX;
+        while (len && ((unsigned char)line.data[len] & 0xC0) == 0x80)
+            len--;
+        cells[3].len = len;
     }
-    SF_TRY(sf_cli_grid_cell(grid, sf_str_of(sf_cli_kind_name(kind)), &run->err));
-    SF_TRY(sf_cli_grid_cell(grid, sf_str_of(sf_cli_member(arena, entity, "name")), &run->err));
-    SF_TRY(sf_cli_grid_cell(grid, sf_str_of(state), &run->err));
-    return sf_cli_grid_cell(grid, shown, &run->err);
+    sf_status status = line.failed ? sf_fail_memory(&run->err) : SF_OK;
+    for (size_t i = 0; status == SF_OK && i < SF_COUNT_OF(cells); i++)
+        status = sf_cli_grid_cell(grid, cells[i], &run->err);
+    sf_buf_deinit(&line);
+    return status;
 }
 
 static sf_status list_kind(entity_run *run, sf_cli_grid *grid, sf_cli_kind kind, bool *first)
@@ -150,7 +186,7 @@ static sf_status list_kind(entity_run *run, sf_cli_grid *grid, sf_cli_kind kind,
 
 static sf_status list(entity_run *run)
 {
-    static const char *const titles[] = {"kind", "name", "status", "kind or SQL"};
+    static const char *const titles[] = {"kind", "name", "status", "SQL, kind of source, or error"};
     sf_cli_kind kind = SF_CLI_ANY;
     if (run->words.len > 1 || (run->words.len == 1 && !sf_cli_kind_from(run->words.data[0], &kind)))
         return sf_fail(&run->err, SF_INVALID, "\"%s\" is none of sources, tables, pipelines",

@@ -1,4 +1,4 @@
-/* sf login and sf logout. */
+/* sf login, sf logout and sf token. */
 #include "cli/remote.h"
 
 #include <signal.h>
@@ -131,7 +131,9 @@ static sf_status logout(sf_cli_remote *remote, sf_error *err)
     return SF_OK;
 }
 
-static int run_logout(const sf_cli_command *command, int argc, char **argv)
+/* A command without words of its own. */
+static int run_plain(const sf_cli_command *command, int argc, char **argv,
+                     sf_status (*act)(sf_cli_remote *remote, sf_error *err))
 {
     sf_cli_remote remote = {0};
     sf_cli_words words = {0};
@@ -142,12 +144,17 @@ static int run_logout(const sf_cli_command *command, int argc, char **argv)
         exit = sf_cli_usage(command, "there is a word too much: \"%s\"", words.data[0]);
     if (exit == SF_CLI_GO_ON) {
         bool ok =
-            sf_cli_remote_open(&remote, command, &err) == SF_OK && logout(&remote, &err) == SF_OK;
+            sf_cli_remote_open(&remote, command, &err) == SF_OK && act(&remote, &err) == SF_OK;
         exit = ok ? SF_CLI_OK : sf_cli_remote_fail(&remote, &err);
         sf_cli_remote_close(&remote);
     }
     SF_VEC_DEINIT(&words);
     return exit;
+}
+
+static int run_logout(const sf_cli_command *command, int argc, char **argv)
+{
+    return run_plain(command, argc, argv, logout);
 }
 
 const sf_cli_command sf_cli_logout = {
@@ -156,4 +163,29 @@ const sf_cli_command sf_cli_logout = {
     .summary = "forget the token of a server",
     .help = "Ends the session and forgets the kept token.\n\n" SF_CLI_REMOTE_HELP,
     .run = run_logout,
+};
+
+static sf_status show_token(sf_cli_remote *remote, sf_error *err)
+{
+    if (remote->token) {
+        puts(remote->token);
+        return SF_OK;
+    }
+    sf_fail(err, SF_NOT_FOUND, "not signed in to %s", remote->url);
+    sf_error_hint(err, "sf login signs in");
+    return SF_NOT_FOUND;
+}
+
+static int run_token(const sf_cli_command *command, int argc, char **argv)
+{
+    return run_plain(command, argc, argv, show_token);
+}
+
+const sf_cli_command sf_cli_token = {
+    .name = "token",
+    .synopsis = "[--url URL]",
+    .summary = "print the kept token, for other programs",
+    .help = "curl -H \"Authorization: Bearer $(sf token)\" http://localhost:5199/api/tables\n"
+            "\n" SF_CLI_REMOTE_HELP,
+    .run = run_token,
 };

@@ -141,8 +141,8 @@ static int serve(server *s, const sigset_t *signals)
     sf_log_write(&s->log, SF_LOG_INFO, "start", "ready after %lld ms",
                  (long long)((sf_clock_mono_ns(&s->clock) - began_ns) / 1000000));
     printf("streamsforge %s serves %s (data in %s)\n"
-           "users of a new data directory: admin, editor, viewer (passwords in README.md: change "
-           "them)\n",
+           "sign in with sf login: the users of a new data directory are in README.md; Ctrl-C ends "
+           "the server\n",
            SF_VERSION, s->rest_url, s->settings.data_dir);
     fflush(stdout);
     int number = 0;

@@ -40,7 +40,7 @@ class Server:
         self.process = subprocess.Popen(
             [PROGRAM, "--DataDir", data_dir, "--Http:Port", "0", *flags],
             stdout=subprocess.PIPE, stderr=self.log)
-        line = self.process.stdout.readline().decode()
+        self.banner = line = self.process.stdout.readline().decode()
         if "http://" not in line:
             self.process.wait()
             raise RuntimeError("the server did not start: " + self.said())
