@@ -94,6 +94,10 @@ typedef enum {
 /* Works for about budget_rows. now_ms is recorded as the time of an epoch that begins. */
 sf_group_event sf_group_step(sf_group *group, int64_t now_ms, uint64_t budget_rows);
 
+/* Until when an idle group may be left alone: then time alone makes an epoch due. Between epochs.
+ * INT64_MAX: no such time. */
+int64_t sf_group_due(const sf_group *group);
+
 uint64_t sf_group_epoch(const sf_group *group); /* the last finished one; 0: none */
 bool sf_group_between_epochs(const sf_group *group);
 /* Raise the number of the next epoch to at least `epoch` (groups that merge). */

@@ -197,10 +197,23 @@ static void stall_behind(const sf_group *group, sf_group_member_state *member)
 
 /* ---- epochs ---- */
 
-/* Fixes how far each source is read; false when no running member would get anything. */
-static bool cut(sf_group *group)
+int64_t sf_group_due(const sf_group *group)
 {
-    bool work = false;
+    int64_t due = INT64_MAX;
+    for (size_t m = 0; m < group->members.len; m++) {
+        const sf_group_member_state *member = &group->members.data[m];
+        if (!member->used || member->info.state != SF_MEMBER_RUNNING)
+            continue;
+        int64_t own = sf_circuit_due(member->circuit);
+        due = own < due ? own : due;
+    }
+    return due;
+}
+
+/* Fixes how far each source is read; false when no running member would get anything to do. */
+static bool cut(sf_group *group, int64_t now_ms)
+{
+    bool work = sf_group_due(group) <= now_ms;
     for (size_t s = 0; s < group->sources.len; s++)
         group->sources.data[s].target = 0;
     for (size_t m = 0; m < group->members.len; m++) {
@@ -388,7 +401,7 @@ static sf_step run_member(sf_group *group, sf_group_member_state *member, uint64
 sf_group_event sf_group_step(sf_group *group, int64_t now_ms, uint64_t budget_rows)
 {
     if (!group->running) {
-        if (!cut(group))
+        if (!cut(group, now_ms))
             return SF_GROUP_IDLE;
         group->running = true;
         group->epoch++;

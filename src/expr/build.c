@@ -92,6 +92,11 @@ bool sf_expr_is_constant(const sf_expr *expr)
     return expr->kind == SF_EXPR_LITERAL;
 }
 
+bool sf_expr_is_call_of(const sf_expr *expr, const char *name)
+{
+    return expr->kind == SF_EXPR_CALL && strcmp(expr->function->name, name) == 0;
+}
+
 /* ---- folding ---- */
 
 static bool foldable(const sf_expr *expr)

@@ -10,6 +10,7 @@ static const sf_op_type *type_of(const sf_plan_node *node)
     case SF_NODE_MAP: return &sf_op_map;
     case SF_NODE_UNNEST: return &sf_op_unnest;
     case SF_NODE_UNION: return &sf_op_union;
+    case SF_NODE_TEMPORAL: return &sf_op_temporal;
     case SF_NODE_JOIN: return &sf_op_join;
     case SF_NODE_INTERVAL_JOIN: return &sf_op_interval_join;
     case SF_NODE_SNAPSHOT_JOIN: return &sf_op_snapshot_join;
@@ -388,6 +389,17 @@ sf_step sf_circuit_step(sf_circuit *circuit, uint64_t budget_rows, sf_error *err
             return SF_STEP_MORE;
     }
     return SF_STEP_DONE;
+}
+
+int64_t sf_circuit_due(const sf_circuit *circuit)
+{
+    int64_t due = INT64_MAX;
+    for (uint32_t i = 0; i < circuit->op_count; i++) {
+        const sf_op *op = circuit->ops[i];
+        int64_t own = op->type->due ? op->type->due(op) : INT64_MAX;
+        due = own < due ? own : due;
+    }
+    return due;
 }
 
 /* ---- what comes out ---- */

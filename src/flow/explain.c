@@ -4,11 +4,17 @@
 const char *sf_node_kind_name(sf_node_kind kind)
 {
     static const char *const names[SF_NODE_KIND_COUNT] = {
-        [SF_NODE_SCAN] = "Scan",       [SF_NODE_MAP] = "FilterProject",
-        [SF_NODE_UNNEST] = "Unnest",   [SF_NODE_JOIN] = "Join",
-        [SF_NODE_REDUCE] = "Reduce",   [SF_NODE_INTERVAL_JOIN] = "IntervalJoin",
-        [SF_NODE_LATEST] = "LatestBy", [SF_NODE_WINDOW] = "Window",
-        [SF_NODE_UNION] = "UnionAll",  [SF_NODE_SNAPSHOT_JOIN] = "SnapshotJoin",
+        [SF_NODE_SCAN] = "Scan",
+        [SF_NODE_MAP] = "FilterProject",
+        [SF_NODE_UNNEST] = "Unnest",
+        [SF_NODE_JOIN] = "Join",
+        [SF_NODE_REDUCE] = "Reduce",
+        [SF_NODE_INTERVAL_JOIN] = "IntervalJoin",
+        [SF_NODE_LATEST] = "LatestBy",
+        [SF_NODE_WINDOW] = "Window",
+        [SF_NODE_TEMPORAL] = "TemporalFilter",
+        [SF_NODE_UNION] = "UnionAll",
+        [SF_NODE_SNAPSHOT_JOIN] = "SnapshotJoin",
     };
     SF_ASSERT(kind < SF_NODE_KIND_COUNT);
     return names[kind];
@@ -139,6 +145,10 @@ static void print_node(const sf_plan *plan, const sf_plan_node *node, sf_buf *ou
         sf_buf_putc(out, ')');
         break;
     case SF_NODE_WINDOW: print_window(node, input, out); break;
+    case SF_NODE_TEMPORAL:
+        sf_buf_puts(out, node->as.temporal.until ? " until " : " from ");
+        sf_expr_print(node->as.temporal.bound, input, out);
+        break;
     case SF_NODE_UNION:
     case SF_NODE_KIND_COUNT: break;
     }

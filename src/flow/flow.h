@@ -42,6 +42,9 @@ SF_MUST_USE sf_status sf_circuit_mark(sf_circuit *circuit, uint32_t input, int64
 void sf_circuit_finish(sf_circuit *circuit); /* no more input in this epoch */
 sf_step sf_circuit_step(sf_circuit *circuit, uint64_t budget_rows, sf_error *err);
 
+/* When an epoch is due though no input comes: a row's time is up. INT64_MAX: never. */
+int64_t sf_circuit_due(const sf_circuit *circuit);
+
 /* Net change of the finished epoch: batches of the answer's schema, owned by the circuit until the
  * next begin. A pipeline's are its results in order, weights all +1. */
 uint32_t sf_circuit_output_count(const sf_circuit *circuit);

@@ -19,6 +19,7 @@ typedef struct {
     sf_step (*flush)(sf_op *op, sf_error *err); /* NULL: nothing to do */
     bool whole_marks; /* no mark before every port has one, or the epoch ends without */
     void (*close)(sf_op *op);
+    int64_t (*due)(const sf_op *op); /* when time alone makes work; INT64_MAX, NULL: never */
     /* Small state beside the arrangements; NULL: none. load comes after all pages. */
     void (*save)(const sf_op *op, sf_buf *out);
     sf_status (*load)(sf_op *op, sf_reader *in, sf_error *err);
@@ -84,7 +85,7 @@ SF_MUST_USE bool sf_scratch(void **memory, size_t *cap, size_t count, size_t siz
 extern const sf_op_type sf_op_scan, sf_op_map, sf_op_unnest, sf_op_union;
 extern const sf_op_type sf_op_join, sf_op_interval_join, sf_op_snapshot_join;
 extern const sf_op_type sf_op_reduce, sf_op_latest_source, sf_op_latest_weighted;
-extern const sf_op_type sf_op_window, sf_op_session;
+extern const sf_op_type sf_op_window, sf_op_session, sf_op_temporal;
 extern const sf_op_type sf_op_answer_table, sf_op_answer_pipeline;
 
 /* The table's arrangement, kept by sf_op_answer_table. */

@@ -142,6 +142,23 @@ sf_status sf_plan_filter(sf_plan *plan, uint32_t input, const sf_expr *predicate
     return SF_OK;
 }
 
+sf_status sf_plan_temporal(sf_plan *plan, uint32_t input, const sf_expr *bound, bool until,
+                           uint32_t *out, sf_error *err)
+{
+    const sf_plan_node *below = sf_plan_at(plan, input);
+    SF_ASSERT(bound->type == SF_TYPE_I64);
+    sf_plan_node *node =
+        add_node(plan, SF_NODE_TEMPORAL, &input, 1, sf_schema_ref(below->schema), err);
+    if (!node)
+        return failed(err);
+    node->as.temporal.bound = bound;
+    node->as.temporal.until = until;
+    node->append_only = below->append_only && !until;
+    node->keeps_ts = below->keeps_ts;
+    *out = node->id;
+    return SF_OK;
+}
+
 sf_status sf_plan_map(sf_plan *plan, uint32_t input, const sf_expr *predicate,
                       const sf_expr *const *exprs, const sf_field *fields, uint32_t count,
                       uint32_t *out, sf_error *err)

@@ -36,6 +36,7 @@ typedef enum {
     SF_NODE_LATEST,
     SF_NODE_WINDOW,
     SF_NODE_UNION,
+    SF_NODE_TEMPORAL,
     SF_NODE_KIND_COUNT
 } sf_node_kind;
 
@@ -67,6 +68,10 @@ typedef struct sf_plan_node {
             const sf_expr *predicate;    /* NULL: all rows */
             const sf_expr *const *exprs; /* one an output column, _ts last; NULL: unchanged */
         } map;
+        struct {
+            const sf_expr *bound; /* Long: a time */
+            bool until;           /* rows are valid until it; otherwise from it on */
+        } temporal;
         struct {
             const sf_expr *array; /* Json; the element column stands before _ts */
         } unnest;
@@ -134,6 +139,9 @@ sf_status sf_plan_scan(sf_plan *plan, const char *name, sf_input_kind kind, cons
                        bool append_only, uint32_t *out, sf_error *err);
 sf_status sf_plan_filter(sf_plan *plan, uint32_t input, const sf_expr *predicate, uint32_t *out,
                          sf_error *err);
+/* Rows that are there until the epoch's time reaches their bound, or from then on. */
+sf_status sf_plan_temporal(sf_plan *plan, uint32_t input, const sf_expr *bound, bool until,
+                           uint32_t *out, sf_error *err);
 /* Visible and hidden output columns as named by fields; the input's _ts is appended. */
 sf_status sf_plan_map(sf_plan *plan, uint32_t input, const sf_expr *predicate,
                       const sf_expr *const *exprs, const sf_field *fields, uint32_t count,

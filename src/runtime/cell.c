@@ -208,6 +208,17 @@ static void end_epoch(sf_cell *cell)
     begin_checkpoint(cell);
 }
 
+/* Wakes the cell when its next row's time is up. */
+static void wait_due(sf_cell *cell)
+{
+    enum { NS_PER_MS = 1000000, WAIT_MS_MAX = 3600000 };
+    int64_t due = sf_group_due(cell->group), now = sf_runtime_wall_ms(cell->runtime);
+    if (due == INT64_MAX)
+        return;
+    int64_t wait = due <= now ? 0 : due - now < WAIT_MS_MAX ? due - now : WAIT_MS_MAX;
+    sf_timer_set(&cell->due_timer, sf_runtime_mono_ns(cell->runtime) + wait * NS_PER_MS);
+}
+
 static sf_run run_cell(void *self, sf_actor *actor)
 {
     SF_UNUSED(actor);
@@ -222,8 +233,10 @@ static sf_run run_cell(void *self, sf_actor *actor)
     sf_group_event event = sf_group_step(cell->group, sf_runtime_wall_ms(cell->runtime), STEP_ROWS);
     if (event == SF_GROUP_EPOCH)
         end_epoch(cell);
-    else if (event == SF_GROUP_IDLE)
+    if (event == SF_GROUP_IDLE) {
         begin_checkpoint(cell); /* the timer's wake */
+        wait_due(cell);
+    }
     if (event != SF_GROUP_MORE)
         pthread_cond_broadcast(&cell->turn);
     pthread_mutex_unlock(&cell->lock);
@@ -252,6 +265,7 @@ sf_cell *sf_cell_new(sf_runtime *runtime)
     pthread_condattr_destroy(&attributes);
     sf_actor_init(&cell->actor, runtime->options.pool, run_cell, cell);
     sf_timer_init_wake(&cell->timer, &cell->actor);
+    sf_timer_init_wake(&cell->due_timer, &cell->actor);
     pthread_mutex_lock(&runtime->lock);
     bool listed = SF_VEC_PUSH(&runtime->cells, cell);
     pthread_mutex_unlock(&runtime->lock);
@@ -298,8 +312,10 @@ void sf_cell_start(sf_cell *cell)
 void sf_cell_stop(sf_cell *cell)
 {
     sf_timer_cancel(&cell->timer);
+    sf_timer_cancel(&cell->due_timer);
     sf_actor_stop(&cell->actor);
     sf_timer_cancel(&cell->timer);
+    sf_timer_cancel(&cell->due_timer);
     pthread_mutex_lock(&cell->lock);
     wait_written(cell);
     cell->started = false;

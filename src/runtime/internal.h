@@ -193,7 +193,8 @@ struct sf_cell {
     uint32_t refs;       /* under the runtime's lock: the list, and threads that look */
     sf_group *group;
     sf_actor actor;
-    sf_timer timer; /* for checkpoints */
+    sf_timer timer;     /* for checkpoints */
+    sf_timer due_timer; /* for rows whose time is up */
     bool started;
     sf_error broken; /* status not SF_OK: its state could not be restored, it does not run */
     SF_VEC(sf_query *) queries;

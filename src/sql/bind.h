@@ -72,6 +72,8 @@ typedef struct {
 typedef struct {
     const sf_expr *expr, *left, *right;
     sf_sqlb_set inputs;
+    const sf_expr *bound; /* NOW() stands in it: rows are valid until this time, or from it on */
+    bool until;
 } sf_sqlb_cond;
 typedef struct {
     sf_sqlb_cond *items;
@@ -154,6 +156,7 @@ typedef struct sf_sqlb_scope {
     const char *place;    /* the clause that is bound, for messages */
     bool may_correlate;   /* outer columns may be read now */
     bool no_subqueries;   /* in this clause */
+    bool may_read_clock;  /* in a table: NOW() may stand here */
     sf_sqlb_group *group; /* not NULL: columns mean the grouped row */
     bool in_aggregate;
 } sf_sqlb_scope;
@@ -241,6 +244,12 @@ sf_status sf_sqlb_conditions(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr
 void sf_sqlb_inputs_of(const sf_sqlb *b, const sf_expr *expr, sf_sqlb_set *out);
 /* Must be Bool (or a bare NULL). */
 sf_status sf_sqlb_to_bool(sf_sqlb *b, const sf_expr *expr, const char *place, const sf_expr **out);
+
+/* ---- time: bind_time.c ---- */
+
+bool sf_sqlb_reads_clock(const sf_expr *expr);
+/* A condition with NOW() as conditions with bounds. */
+sf_status sf_sqlb_temporal(sf_sqlb *b, const sf_expr *expr, sf_sqlb_conds *out);
 
 /* ---- grouping: bind_group.c ---- */
 

@@ -241,6 +241,11 @@ static sf_status bind_call(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *
     if (ast->args.count && ast->args.items[0]->kind == SF_EX_STAR)
         return sf_sqlb_fail(b, SF_INVALID, ast->args.items[0]->span, "* stands in COUNT(*) only",
                             "%.*s cannot take *", SQLB_NAME(form->name.text));
+    if (b->kind == SF_PLAN_TABLE && !scope->may_read_clock &&
+        sf_str_eq_nocase(form->name.text, SF_STR("NOW")))
+        return sf_sqlb_fail(b, SF_INVALID, ast->op_span,
+                            "compare a time with it in WHERE, as _ts > NOW() - INTERVAL '5' MINUTE",
+                            "in a table NOW() stands in comparisons of WHERE only");
     const char *odd = form->distinct      ? "DISTINCT"
                       : form->filter      ? "FILTER"
                       : form->order.count ? "ORDER BY"
@@ -313,6 +318,8 @@ static sf_status condition(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *
 {
     sf_sqlb_cond cond = {0};
     const sf_expr *bound;
+    bool before = scope->may_read_clock;
+    scope->may_read_clock = strcmp(scope->place, "WHERE") == 0;
     bool equality = ast->kind == SF_EX_OP && ast->op == SF_OP_EQUAL;
     if (equality) {
         const sf_expr *sides[2];
@@ -324,7 +331,10 @@ static sf_status condition(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *
     } else {
         SF_TRY(sf_sqlb_expr(b, scope, ast, &bound));
     }
+    scope->may_read_clock = before;
     SF_TRY(sf_sqlb_to_bool(b, bound, scope->place, &cond.expr));
+    if (b->kind == SF_PLAN_TABLE && sf_sqlb_reads_clock(cond.expr))
+        return sf_sqlb_temporal(b, cond.expr, out);
     sf_sqlb_inputs_of(b, cond.expr, &cond.inputs);
     SQLB_PUSH(b, out->items, out->count, cond);
     return SF_OK;

@@ -390,7 +390,11 @@ sf_status sf_sqlb_from(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_select *se
     scope->may_correlate = false;
     for (size_t i = 0; i < conds.count; i++) {
         const sf_sqlb_cond *cond = &conds.items[i];
-        if (correlated && !sf_sqlb_set_within(&cond->inputs, &scope->tree->inputs))
+        bool outside = !sf_sqlb_set_within(&cond->inputs, &scope->tree->inputs);
+        if (correlated && outside && cond->bound)
+            return sf_sqlb_fail(b, SF_INVALID, cond->expr->span, "move it to the outer query",
+                                "a condition with NOW() cannot read columns of an outer query");
+        if (correlated && outside)
             SQLB_PUSH(b, correlated->items, correlated->count, *cond);
         else
             SF_TRY(sf_sqlb_push(b, scope->tree, cond));

@@ -53,21 +53,32 @@ static sf_status and_filter(sf_sqlb *b, sf_sqlb_rows *rows, const sf_expr *condi
     return sf_expr_logic(b->arena, SF_EXPR_AND, both, 2, condition->span, &rows->filter, b->err);
 }
 
-static sf_status add_filters(sf_sqlb *b, sf_sqlb_rows *rows, const sf_sqlb_conds *filters)
-{
-    for (size_t i = 0; i < filters->count; i++) {
-        const sf_expr *condition;
-        SF_TRY(sf_sqlb_remap(b, filters->items[i].expr, &condition));
-        SF_TRY(and_filter(b, rows, condition));
-    }
-    return SF_OK;
-}
-
 static sf_status settle(sf_sqlb *b, sf_sqlb_rows *rows)
 {
     const sf_expr *filter = rows->filter;
     rows->filter = NULL;
     return filter ? sf_plan_filter(b->plan, rows->node, filter, &rows->node, b->err) : SF_OK;
+}
+
+static sf_status add_filters(sf_sqlb *b, sf_sqlb_rows *rows, const sf_sqlb_conds *filters)
+{
+    for (size_t i = 0; i < filters->count; i++) {
+        const sf_expr *condition;
+        if (filters->items[i].bound)
+            continue;
+        SF_TRY(sf_sqlb_remap(b, filters->items[i].expr, &condition));
+        SF_TRY(and_filter(b, rows, condition));
+    }
+    for (size_t i = 0; i < filters->count; i++) {
+        const sf_expr *bound;
+        if (!filters->items[i].bound)
+            continue;
+        SF_TRY(settle(b, rows));
+        SF_TRY(sf_sqlb_remap(b, filters->items[i].bound, &bound));
+        SF_TRY(sf_plan_temporal(b->plan, rows->node, bound, filters->items[i].until, &rows->node,
+                                b->err));
+    }
+    return SF_OK;
 }
 
 static sf_status push_to(sf_sqlb *b, sf_sqlb_conds *list, const sf_sqlb_cond *cond)
@@ -105,7 +116,7 @@ sf_status sf_sqlb_push(sf_sqlb *b, sf_sqlb_tree *tree, const sf_sqlb_cond *cond)
             break;
     }
     bool both = false;
-    if (movable && tree->kind == SF_TREE_JOIN && tree->join == SF_JOIN_INNER) {
+    if (movable && !cond->bound && tree->kind == SF_TREE_JOIN && tree->join == SF_JOIN_INNER) {
         sf_sqlb_set sides = sf_sqlb_set_join(&tree->left->inputs, &tree->right->inputs);
         both = sf_sqlb_set_within(&cond->inputs, &sides);
     }
