@@ -19,6 +19,10 @@ import sys
 import time
 from collections import Counter
 
+PYTHON = os.environ.get("SF_PYTHON", sys.executable)
+if PYTHON != sys.executable:
+    os.execv(PYTHON, [PYTHON, __file__, *sys.argv[1:]])
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "oracle"))
 
 import duckdb  # noqa: E402
