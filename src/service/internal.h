@@ -26,6 +26,7 @@ struct sf_service {
     sf_catalog *catalog;
     sf_access *access;
     sf_runtime *runtime;
+    SF_VEC(const char *) source_kinds; /* those of connect, ended by NULL; the catalog's rules */
     int64_t started_at_ms;
     pthread_mutex_t control; /* one change of a definition or its state at a time */
     pthread_mutex_t memory_lock;

@@ -5,8 +5,6 @@
 
 enum { TICK_NS = 2000000000, DESK_THREADS = 8 };
 
-static const char *const source_kinds[] = {"generator", "file", "ingest", NULL};
-
 void sf_answer_deinit(sf_answer *answer)
 {
     sf_buf_deinit(&answer->body);
@@ -82,21 +80,31 @@ static sf_status open_world(sf_service *service, sf_world *world, sf_error *err)
     return status;
 }
 
+static sf_status list_source_kinds(sf_service *service, sf_error *err)
+{
+    bool kept = true;
+    for (uint32_t i = 0; i < sf_source_kind_count(); i++)
+        kept = kept && SF_VEC_PUSH(&service->source_kinds, sf_source_kind_at(i)->name);
+    return kept && SF_VEC_PUSH(&service->source_kinds, NULL) ? SF_OK : sf_fail_memory(err);
+}
+
 static sf_status open_parts(sf_service *service, sf_error *err)
 {
     const sf_service_options *o = &service->options;
+    SF_TRY(list_source_kinds(service, err));
     SF_TRY(sf_store_lock_take(&o->disk, service->dir, &service->dir_lock, err));
     sf_pool_options pool = {.clock = o->clock, .workers = (uint32_t)o->workers};
     SF_TRY(sf_pool_open(&pool, &service->pool, err));
     sf_pool_options desk = {.clock = o->clock, .workers = 1, .blocking_threads = DESK_THREADS};
     SF_TRY(sf_pool_open(&desk, &service->desk, err));
-    sf_catalog_options catalog = {
-        .disk = o->disk,
-        .clock = o->clock,
-        .random = o->random,
-        .log = o->log,
-        .dir = service->dir,
-        .rules = {.source_kinds = source_kinds, .check_source = check_source, .self = service}};
+    sf_catalog_options catalog = {.disk = o->disk,
+                                  .clock = o->clock,
+                                  .random = o->random,
+                                  .log = o->log,
+                                  .dir = service->dir,
+                                  .rules = {.source_kinds = service->source_kinds.data,
+                                            .check_source = check_source,
+                                            .self = service}};
     SF_TRY(sf_catalog_open(&catalog, &service->catalog, err));
     sf_access_options access = {.disk = o->disk,
                                 .clock = o->clock,
@@ -230,6 +238,7 @@ void sf_service_close(sf_service *service)
     sf_store_lock_release(service->dir_lock);
     sf_push_memories_free(service);
     SF_VEC_DEINIT(&service->metric_listeners);
+    SF_VEC_DEINIT(&service->source_kinds);
     pthread_mutex_destroy(&service->control);
     pthread_mutex_destroy(&service->memory_lock);
     pthread_mutex_destroy(&service->listeners_lock);
