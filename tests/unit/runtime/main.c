@@ -165,6 +165,7 @@ const char *table_of(world *w, const char *name, char *text)
 
 static const sf_case cases[] = {
     SF_CASE(queries_answer),
+    SF_CASE(rows_leave_in_time),
     SF_CASE(state_survives),
     SF_CASE(crashes_lose_nothing_acknowledged),
     SF_CASE(names_and_order_are_checked),

@@ -66,6 +66,34 @@ void queries_answer(void)
 
 /* ---- what is kept ---- */
 
+/* Rows leave a table when their time is up, though nothing else happens. */
+void rows_leave_in_time(void)
+{
+    world w = {0};
+    char text[TEXT_BYTES], sql[200];
+    sf_error err = {0};
+    snprintf(
+        sql, sizeof sql,
+        "SELECT k, SUM(v) AS s FROM s WHERE _ts > NOW() - INTERVAL '%lld' MILLISECOND GROUP BY k",
+        (long long)WALL_START_MS + 10000);
+    CHECK(world_open(&w));
+    CHECK_INT(add_source(&w, "s", true), SF_OK);
+    CHECK_INT(start_query(&w, "t", SF_PLAN_TABLE, sql, &err), SF_OK);
+    world_start(&w);
+    push_all(&w, "s", four, 4);
+    CHECK_STR(table_of(&w, "t", text), " 1:15 2:20 3:1");
+    world_pass(&w, 10000); /* the first is from 100 */
+    CHECK_STR(table_of(&w, "t", text), " 1:15 2:20 3:1");
+    world_close(&w);
+    CHECK(world_open(&w));
+    CHECK_INT(add_source(&w, "s", true), SF_OK);
+    CHECK_INT(start_query(&w, "t", SF_PLAN_TABLE, sql, &err), SF_OK);
+    world_start(&w);
+    world_pass(&w, 3000);
+    CHECK_STR(table_of(&w, "t", text), "");
+    world_remove(&w);
+}
+
 static void survive(bool journaled)
 {
     world w = {0};

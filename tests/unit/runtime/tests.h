@@ -51,6 +51,7 @@ extern const row four[4]; /* sums: 1:15 2:20 3:1 */
 /* ---- cases ---- */
 
 void queries_answer(void);
+void rows_leave_in_time(void);
 void state_survives(void);
 void crashes_lose_nothing_acknowledged(void);
 void names_and_order_are_checked(void);
