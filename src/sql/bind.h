@@ -245,7 +245,12 @@ void sf_sqlb_inputs_of(const sf_sqlb *b, const sf_expr *expr, sf_sqlb_set *out);
 /* Must be Bool (or a bare NULL). */
 sf_status sf_sqlb_to_bool(sf_sqlb *b, const sf_expr *expr, const char *place, const sf_expr **out);
 
-/* ---- time: bind_time.c ---- */
+/* ---- time: bind_time.c, bind_interval.c ---- */
+
+sf_status sf_sqlb_interval(sf_sqlb *b, const sf_sql_expr *ast, const sf_expr **out);
+/* A sum or difference of a time and an interval with months; *out stays NULL when it is none. */
+sf_status sf_sqlb_calendar(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
+                           const sf_expr **out);
 
 bool sf_sqlb_reads_clock(const sf_expr *expr);
 /* A condition with NOW() as conditions with bounds. */

@@ -45,16 +45,6 @@ sf_status sf_sqlb_to_bool(sf_sqlb *b, const sf_expr *expr, const char *place, co
                         "%s needs a condition, not %s", place, sf_type_name(expr->type));
 }
 
-/* ---- literals ---- */
-
-static sf_status interval(sf_sqlb *b, const sf_sql_expr *ast, const sf_expr **out)
-{
-    if (ast->interval.months)
-        return sf_sqlb_not_yet(b, ast->span, "an interval of months or years",
-                               "write it in days, as INTERVAL '30' DAY");
-    return literal(b, SF_TYPE_I64, (sf_literal){.as.i64 = ast->interval.ms}, ast->span, out);
-}
-
 /* ---- operators ---- */
 
 static const char *function_of(sf_sql_op op)
@@ -118,6 +108,9 @@ static sf_status bind_op(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *as
         return compare_rows(b, scope, ast->op, asts[0], asts[1], ast->op_span, out);
     }
     const sf_expr **args;
+    SF_TRY(sf_sqlb_calendar(b, scope, ast, out));
+    if (*out)
+        return SF_OK;
     SF_TRY(bind_args(b, scope, &ast->args, &args));
     if (ast->op == SF_OP_AND || ast->op == SF_OP_OR)
         return sf_expr_logic(b->arena, ast->op == SF_OP_AND ? SF_EXPR_AND : SF_EXPR_OR, args,
@@ -279,7 +272,7 @@ sf_status sf_sqlb_expr(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
     case SF_EX_DOUBLE: return literal(b, SF_TYPE_F64, (sf_literal){.as.f64 = ast->real}, span, out);
     case SF_EX_STRING:
         return literal(b, SF_TYPE_UTF8, (sf_literal){.as.str = ast->text}, span, out);
-    case SF_EX_INTERVAL: return interval(b, ast, out);
+    case SF_EX_INTERVAL: return sf_sqlb_interval(b, ast, out);
     case SF_EX_COLUMN: return sf_sqlb_column_ref(b, scope, ast, out);
     case SF_EX_STAR:
         return sf_sqlb_fail(b, SF_INVALID, span, "name the columns", "* cannot stand here");

@@ -22,9 +22,10 @@ static bool find_unit(sf_str word, unit *out)
         const char *name;
         unit value;
     } units[] = {
-        {"MILLISECOND", {1, 0}},    {"SECOND", {1000, 0}}, {"MINUTE", {60 * 1000, 0}},
-        {"HOUR", {3600 * 1000, 0}}, {"DAY", {DAY_MS, 0}},  {"WEEK", {7 * DAY_MS, 0}},
-        {"MONTH", {0, 1}},          {"YEAR", {0, 12}},
+        {"MILLISECOND", {1, 0}},    {"SECOND", {1000, 0}},  {"MINUTE", {60 * 1000, 0}},
+        {"HOUR", {3600 * 1000, 0}}, {"DAY", {DAY_MS, 0}},   {"WEEK", {7 * DAY_MS, 0}},
+        {"MONTH", {0, 1}},          {"QUARTER", {0, 3}},    {"YEAR", {0, 12}},
+        {"DECADE", {0, 120}},       {"CENTURY", {0, 1200}},
     };
     if (word.len > 1 && (word.data[word.len - 1] | 0x20) == 's')
         word.len--;
@@ -74,12 +75,44 @@ static sf_str take_word(sf_str *text)
     return word;
 }
 
-/* '1 day 2 hours' */
+/* '-02:30', '1:02:03.5': hours, minutes, seconds. */
+static bool add_clock(sf_str text, sf_sql_expr *interval)
+{
+    static const int64_t scale[] = {3600000, 60000, 1000};
+    bool minus = text.len && text.data[0] == '-';
+    int64_t ms = 0;
+    if (minus || (text.len && text.data[0] == '+'))
+        text = (sf_str){text.data + 1, text.len - 1};
+    for (size_t part = 0; text.len; part++) {
+        const char *colon = memchr(text.data, ':', text.len);
+        size_t len = colon ? (size_t)(colon - text.data) : text.len;
+        double number;
+        bool digits = len > 0 && text.data[0] >= '0' && text.data[0] <= '9';
+        bool place = part < SF_COUNT_OF(scale) && (part == 2 || !memchr(text.data, '.', len));
+        if (!digits || !place || sf_parse_f64((sf_str){text.data, len}, &number) != SF_PARSE_OK ||
+            number >= (part ? 60 : 1e6))
+            return false;
+        ms += llround(number * (double)scale[part]);
+        text.data += len + (colon != NULL);
+        text.len -= len + (colon != NULL);
+        if (colon && !text.len)
+            return false;
+    }
+    return sf_add_i64(interval->interval.ms, minus ? -ms : ms, &interval->interval.ms);
+}
+
+/* '1 day 2 hours', '3 days 04:05:06' */
 static bool add_text(sf_str text, sf_sql_expr *interval)
 {
     do {
         unit by;
         sf_str number = take_word(&text);
+        if (memchr(number.data, ':', number.len)) {
+            if (!add_clock(number, interval))
+                return false;
+            text = sf_text_trim(text);
+            continue;
+        }
         if (!find_unit(take_word(&text), &by) || !add_units(number, by, interval))
             return false;
         text = sf_text_trim(text);

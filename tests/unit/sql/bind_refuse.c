@@ -198,8 +198,6 @@ static const refusal later[] = {
      "WITH RECURSIVE is not supported yet", 68},
     {'T', "SELECT q.bid FROM trades t, LATERAL (SELECT bid FROM quotes WHERE symbol = t.symbol) q",
      "LATERAL with columns of the inputs before it is not supported yet", 76},
-    {'T', "SELECT t + INTERVAL '1' MONTH FROM structures",
-     "an interval of months or years is not supported yet", 12},
 };
 
 static void check_refusals(const refusal *refusals, size_t count)
