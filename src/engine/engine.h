@@ -58,7 +58,7 @@ typedef struct sf_group sf_group;
 SF_MUST_USE sf_group *sf_group_new(void);
 void sf_group_free(sf_group *group);
 
-/* The reader stays the caller's and must outlive the group. Numbers are never used twice. */
+/* The reader stays the caller's and must outlive the group or be dropped before. */
 SF_MUST_USE sf_status sf_group_add_source(sf_group *group, const char *name,
                                           const sf_log_reader *reader, uint32_t *out,
                                           sf_error *err);
@@ -82,8 +82,10 @@ typedef struct {
 /* Takes part from the next epoch on. An input table's rows so far are its first input. */
 SF_MUST_USE sf_status sf_group_add_member(sf_group *group, const sf_member_spec *spec,
                                           uint32_t *out, sf_error *err);
-/* Not while it has readers in the group (SF_CONFLICT names one). */
-SF_MUST_USE sf_status sf_group_remove_member(sf_group *group, uint32_t member, sf_error *err);
+/* Not while it has readers in the group (SF_CONFLICT names one). Between epochs. */
+SF_MUST_USE sf_status sf_group_remove_member(sf_group *group, uint32_t id, sf_error *err);
+/* What removing would say; nothing is removed. */
+SF_MUST_USE sf_status sf_group_check_remove(const sf_group *group, uint32_t id, sf_error *err);
 
 typedef enum {
     SF_GROUP_IDLE,  /* nothing to do until a log grows or a member joins */
@@ -128,6 +130,8 @@ typedef struct {
     /* bytes NULL: the page is gone */
     sf_status (*put_page)(void *self, const char *arrangement, uint32_t page_no, const void *bytes,
                           sf_error *err);
+    /* All pages of the arrangement go: it is written whole after this. NULL allowed. */
+    sf_status (*drop_pages)(void *self, const char *arrangement, sf_error *err);
     void *self;
 } sf_image_sink;
 
@@ -143,27 +147,34 @@ typedef struct {
 
 SF_MUST_USE sf_status sf_image_take(sf_group *group, sf_image **out, sf_error *err);
 void sf_image_free(sf_image *image);
-/* Pages changed since the last image that was reported done; everything when whole. */
+/* Pages changed since the last image that was reported done, since loading, or (never written, or
+ * whole) all of them. */
 SF_MUST_USE sf_status sf_image_write(const sf_image *image, bool whole, const sf_image_sink *sink,
                                      sf_error *err);
 /* The image is durable: the next one may build on it. On the group's thread. */
 void sf_image_done(sf_group *group, const sf_image *image);
 /* Least position any member still needs of this source: what lies before may be forgotten once the
- * image is durable. UINT64_MAX: nobody reads it. */
+ * image is durable. A member that has stopped needs nothing. UINT64_MAX: nobody reads it. */
 uint64_t sf_image_position(const sf_image *image, const char *source_name);
+/* Of a member's blob ("member:<name>"): the last epoch it contains, and whether its query reads this
+ * source (NULL: not asked). false: not such a blob. */
+bool sf_image_describe(sf_str blob, const char *source_name, uint64_t *frontier, bool *reads);
 
 /* Restores every new member of the group that the image holds with the same query and whose input
- * tables are not new; the others stay as they are. restored[i] (by member number, may be NULL) is set
- * for those. Between epochs. A member in which an error shows must be removed. */
+ * tables stand at the very epoch it contains; the others stay as they are. restored[i] (by member
+ * number, may be NULL) is set for those. Between epochs. A member in which an error shows must be
+ * removed. */
 SF_MUST_USE sf_status sf_group_load(sf_group *group, const sf_image_source *source, bool *restored,
                                     sf_error *err);
+/* The next image holds all of a member: it goes to another place than the one it was loaded from. */
+void sf_group_rewrite(sf_group *group, uint32_t id);
 /* Where a member goes on reading its i-th input, a source whose log no longer has the old place. */
 void sf_group_seek(sf_group *group, uint32_t id, uint32_t input, uint64_t position);
 /* Takes everything out of another group, which is empty afterwards; both between epochs. The sources
  * of `from` that `into` has by name are one. members[i] is the new number of from's member i. */
 SF_MUST_USE sf_status sf_group_absorb(sf_group *into, sf_group *from, uint32_t *members,
                                       sf_error *err);
-uint32_t sf_group_member_count(const sf_group *group); /* numbers ever given */
+uint32_t sf_group_member_count(const sf_group *group); /* numbers are below */
 
 /* ---- a world in one thread ---------------------------------------------------------------- */
 

@@ -41,6 +41,14 @@ sf_status sf_group_add_source(sf_group *group, const char *name, const sf_log_re
                               uint32_t *out, sf_error *err)
 {
     sf_group_source source = {.name = sf_strdup(name), .reader = reader};
+    for (uint32_t s = 0; source.name && s < group->sources.len; s++) {
+        if (group->sources.data[s].reader)
+            continue;
+        sf_free(group->sources.data[s].name); /* the place of one that was dropped */
+        group->sources.data[s] = source;
+        *out = s;
+        return SF_OK;
+    }
     if (!source.name || !SF_VEC_PUSH(&group->sources, source)) {
         sf_free(source.name);
         return sf_fail_memory(err);
@@ -119,10 +127,9 @@ sf_status sf_group_add_member(sf_group *group, const sf_member_spec *spec, uint3
     return SF_OK;
 }
 
-sf_status sf_group_remove_member(sf_group *group, uint32_t id, sf_error *err)
+sf_status sf_group_check_remove(const sf_group *group, uint32_t id, sf_error *err)
 {
-    SF_ASSERT(!group->running);
-    sf_group_member_state *member = member_at(group, id);
+    const sf_group_member_state *member = member_at(group, id);
     for (size_t m = 0; m < group->members.len; m++) {
         const sf_group_member_state *reader = &group->members.data[m];
         for (uint32_t i = 0; reader->used && i < reader->plan->inputs.len; i++) {
@@ -133,7 +140,16 @@ sf_status sf_group_remove_member(sf_group *group, uint32_t id, sf_error *err)
             }
         }
     }
-    clear_member(member);
+    return SF_OK;
+}
+
+sf_status sf_group_remove_member(sf_group *group, uint32_t id, sf_error *err)
+{
+    SF_ASSERT(!group->running);
+    SF_TRY(sf_group_check_remove(group, id, err));
+    clear_member(member_at(group, id));
+    while (group->members.len > 0 && !group->members.data[group->members.len - 1].used)
+        group->members.len--;
     return SF_OK;
 }
 
@@ -445,6 +461,13 @@ uint32_t sf_group_member_count(const sf_group *group)
     return (uint32_t)group->members.len;
 }
 
+void sf_group_rewrite(sf_group *group, uint32_t id)
+{
+    sf_group_member_state *member = member_at(group, id);
+    for (uint32_t i = 0; i < sf_circuit_arrangement_count(member->circuit); i++)
+        member->written[i] = 0;
+}
+
 void sf_group_seek(sf_group *group, uint32_t id, uint32_t input, uint64_t position)
 {
     sf_group_member_state *member = member_at(group, id);
@@ -483,15 +506,16 @@ sf_status sf_group_absorb(sf_group *into, sf_group *from, uint32_t *members, sf_
     sf_status status =
         sources && reserve_members(into, from->members.len) ? SF_OK : sf_fail_memory(err);
     for (size_t s = 0; status == SF_OK && s < from->sources.len; s++)
-        status = absorb_source(into, &from->sources.data[s], &sources[s], err);
+        if (from->sources.data[s].reader) /* not one that was dropped */
+            status = absorb_source(into, &from->sources.data[s], &sources[s], err);
     for (size_t m = 0; status == SF_OK && m < from->members.len; m++) {
         sf_group_member_state *member = &from->members.data[m];
         members[m] = (uint32_t)into->members.len;
         for (uint32_t i = 0; member->used && i < member->plan->inputs.len; i++)
             member->inputs[i].id = member->inputs[i].is_source ? sources[member->inputs[i].id]
                                                                : members[member->inputs[i].id];
-        for (uint32_t i = 0; member->used && i < sf_circuit_arrangement_count(member->circuit); i++)
-            member->written[i] = 0; /* nothing of it stands in the new group's checkpoint */
+        if (member->used)
+            sf_group_rewrite(from, (uint32_t)m); /* nothing of it stands in the new checkpoint */
         into->members.data[into->members.len++] = *member;
         *member = (sf_group_member_state){0};
     }

@@ -1,4 +1,4 @@
-/* Checkpoints of a group: taking, writing, loading. Layout of the blobs: docs/formats/image.md. */
+/* Checkpoints of a group: taking, writing, loading. Layout of the blobs: docs/formats/checkpoint.md. */
 #include "engine/group.h"
 
 #include <stdio.h>
@@ -90,8 +90,8 @@ static uint64_t least_position(const sf_group *group, uint32_t source)
     for (size_t m = 0; m < group->members.len; m++) {
         const sf_group_member_state *member = &group->members.data[m];
         for (uint32_t i = 0; member->used && i < member->plan->inputs.len; i++)
-            if (member->inputs[i].is_source && member->inputs[i].id == source &&
-                member->inputs[i].position < least)
+            if (member->info.state == SF_MEMBER_RUNNING && member->inputs[i].is_source &&
+                member->inputs[i].id == source && member->inputs[i].position < least)
                 least = member->inputs[i].position;
     }
     return least;
@@ -189,8 +189,10 @@ sf_status sf_image_write(const sf_image *image, bool whole, const sf_image_sink 
         for (uint32_t i = 0; i < member->count; i++) {
             arrangement_key(key, member->name, i);
             page_sink to = {sink, key};
-            SF_TRY(sf_snapshot_pages(member->snapshots[i], whole ? 0 : member->since[i], put_page,
-                                     &to, err));
+            uint64_t since = whole ? 0 : member->since[i];
+            if (since == 0 && sink->drop_pages)
+                SF_TRY(sink->drop_pages(sink->self, key, err));
+            SF_TRY(sf_snapshot_pages(member->snapshots[i], since, put_page, &to, err));
         }
     }
     sf_buf head = {0};
@@ -229,37 +231,89 @@ static sf_status load_page(void *arg, uint32_t page_no, const void *bytes, sf_er
     return sf_circuit_load_page(to->circuit, to->number, page_no, bytes, err);
 }
 
-/* The inputs' names and positions; SF_NOT_FOUND when they are not this member's. */
-static sf_status load_inputs(const sf_group *group, sf_group_member_state *member, sf_reader *in)
+typedef struct {
+    sf_str name;
+    bool is_source;
+    uint64_t position;
+} stored_input;
+
+static stored_input read_input(sf_reader *in)
 {
-    if (sf_read_u32(in) != member->plan->inputs.len)
-        return SF_NOT_FOUND;
-    for (uint32_t i = 0; i < member->plan->inputs.len; i++) {
-        sf_input_state *input = &member->inputs[i];
-        const char *name = input->is_source ? group->sources.data[input->id].name
-                                            : group->members.data[input->id].name;
-        sf_str stored = sf_read_str(in);
-        bool is_source = sf_read_u32(in) != 0;
-        uint64_t position = sf_read_u64(in);
-        if (in->failed || !sf_str_eq(stored, sf_str_of(name)) || is_source != input->is_source)
-            return SF_NOT_FOUND;
-        input->position = position;
-        input->attached = true;
-    }
-    return SF_OK;
+    stored_input input = {.name = sf_read_str(in)};
+    input.is_source = sf_read_u32(in) != 0;
+    input.position = sf_read_u64(in);
+    return input;
 }
 
-/* Did all tables this member reads come back too? Its state stands on theirs. */
-static bool inputs_restored(const sf_group *group, const sf_group_member_state *member)
+bool sf_image_describe(sf_str blob, const char *source_name, uint64_t *frontier, bool *reads)
 {
+    sf_reader in = {.data = (const uint8_t *)blob.data, .len = blob.len};
+    bool known = sf_read_u32(&in) == IMAGE_VERSION;
+    (void)sf_read_u64(&in); /* the fingerprint */
+    *frontier = sf_read_u64(&in);
+    uint32_t count = sf_read_u32(&in);
+    if (!known || in.failed)
+        return false;
+    for (uint32_t i = 0; source_name && i < count && !in.failed; i++) {
+        stored_input input = read_input(&in);
+        *reads |= input.is_source && sf_str_eq(input.name, sf_str_of(source_name));
+    }
+    return !in.failed;
+}
+
+/* Goes over the inputs. Are they this member's, and do the tables among them stand at the epoch that
+ * the image contains? Its state stands on theirs. A pipeline's results of the meantime are lost to
+ * its readers, but none may come twice. */
+static bool check_inputs(const sf_group *group, const sf_group_member_state *member,
+                         uint64_t frontier, sf_reader *in)
+{
+    if (sf_read_u32(in) != member->plan->inputs.len)
+        return false;
     for (uint32_t i = 0; i < member->plan->inputs.len; i++) {
         const sf_input_state *input = &member->inputs[i];
-        if (!input->is_source && group->members.data[input->id].fresh)
+        const sf_group_member_state *query =
+            input->is_source ? NULL : &group->members.data[input->id];
+        const char *name = query ? query->name : group->sources.data[input->id].name;
+        stored_input stored = read_input(in);
+        if (in->failed || !sf_str_eq(stored.name, sf_str_of(name)) ||
+            stored.is_source != input->is_source)
+            return false;
+        if (query && (query->fresh || query->info.frontier < frontier))
+            return false;
+        if (query && query->plan->kind == SF_PLAN_TABLE && query->info.frontier > frontier)
             return false;
     }
     return true;
 }
 
+static void take_inputs(sf_group_member_state *member, sf_reader *in)
+{
+    (void)sf_read_u32(in);
+    for (uint32_t i = 0; i < member->plan->inputs.len; i++) {
+        member->inputs[i].position = read_input(in).position;
+        member->inputs[i].attached = true;
+    }
+}
+
+/* Pages and the rest of the blob, from `in` on. */
+static sf_status load_circuit(sf_group_member_state *member, const sf_image_source *source,
+                              const sf_reader *in, sf_error *err)
+{
+    char key[KEY_BYTES];
+    uint32_t count = sf_circuit_arrangement_count(member->circuit);
+    for (uint32_t i = 0; i < count; i++) {
+        arrangement_key(key, member->name, i);
+        page_target to = {member->circuit, i};
+        SF_TRY(source->each_page(source->self, key, load_page, &to, err));
+    }
+    sf_str rest = {(const char *)in->data + in->pos, in->len - in->pos};
+    SF_TRY(sf_circuit_load_finish(member->circuit, rest, err));
+    for (uint32_t i = 0; i < count; i++)
+        member->written[i] = 1; /* the next image takes what changes from here on */
+    return SF_OK;
+}
+
+/* SF_NOT_FOUND: there is nothing that this member could take up; it stays new. */
 static sf_status load_member(sf_group *group, sf_group_member_state *member,
                              const sf_image_source *source, sf_error *err)
 {
@@ -274,20 +328,17 @@ static sf_status load_member(sf_group *group, sf_group_member_state *member,
     if (status == SF_OK && sf_read_u64(&in) != sf_plan_fingerprint(member->plan))
         status = SF_NOT_FOUND; /* another query: it starts anew */
     uint64_t frontier = sf_read_u64(&in);
+    sf_reader inputs = in;
+    if (status == SF_OK && !check_inputs(group, member, frontier, &in))
+        status = SF_NOT_FOUND;
     if (status == SF_OK)
-        status = load_inputs(group, member, &in);
-    uint32_t count = sf_circuit_arrangement_count(member->circuit);
-    for (uint32_t i = 0; status == SF_OK && i < count; i++) {
-        arrangement_key(key, member->name, i);
-        page_target to = {member->circuit, i};
-        status = source->each_page(source->self, key, load_page, &to, err);
-    }
-    if (status == SF_OK)
-        status = sf_circuit_load_finish(
-            member->circuit, (sf_str){(const char *)in.data + in.pos, in.len - in.pos}, err);
+        status = load_circuit(member, source, &in, err);
     if (status == SF_OK) {
+        take_inputs(member, &inputs);
         member->fresh = false;
         member->info.frontier = frontier;
+    } else if (status != SF_NOT_FOUND) {
+        sf_error_context(err, "restoring \"%s\"", member->name);
     }
     sf_buf_deinit(&blob);
     return status;
@@ -315,7 +366,7 @@ sf_status sf_group_load(sf_group *group, const sf_image_source *source, bool *re
         group->epoch = epoch;
     for (size_t m = 0; m < group->members.len; m++) {
         sf_group_member_state *member = &group->members.data[m];
-        if (!member->used || !member->fresh || !inputs_restored(group, member))
+        if (!member->used || !member->fresh)
             continue;
         status = load_member(group, member, source, err);
         if (status != SF_OK && status != SF_NOT_FOUND)

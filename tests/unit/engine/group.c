@@ -231,14 +231,19 @@ void groups_end_readers_last(void)
     CHECK_STR(bench_answer(&b, "u", text), " 1 15 20");
     CHECK_INT(sf_group_remove_member(b.group, bench_id(&b, "t"), &err), SF_CONFLICT);
     CHECK(strstr(err.message, "\"u\"") && strstr(err.hint, "\"u\""));
+    CHECK_INT(sf_group_check_remove(b.group, bench_id(&b, "t"), &err), SF_CONFLICT);
+    CHECK_INT(sf_group_check_remove(b.group, bench_id(&b, "u"), &err), SF_OK);
     CHECK_INT(sf_group_remove_member(b.group, bench_id(&b, "u"), &err), SF_OK);
     CHECK_INT(sf_group_remove_member(b.group, bench_id(&b, "t"), &err), SF_OK);
+    CHECK_INT(sf_group_member_count(b.group), 0); /* numbers are given again */
     bench_push(&b, four, 1);
     CHECK_INT(bench_run(&b), 0);
 
     /* A source that comes back under the name of a dropped one is another one. */
     sf_group_drop_source(b.group, b.source);
+    uint32_t dropped = b.source;
     CHECK_INT(sf_group_add_source(b.group, "s", &b.log->reader, &b.source, &err), SF_OK);
+    CHECK_INT(b.source, dropped);
     CHECK_INT(bench_add(&b, "t", SF_PLAN_TABLE, sums, 4, NULL), SF_OK);
     CHECK_INT(bench_run(&b), 1);
     CHECK_STR(bench_answer(&b, "t", text), " 1:10");

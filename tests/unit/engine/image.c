@@ -75,6 +75,16 @@ static sf_status put_page(void *self, const char *key, uint32_t page_no, const v
     return SF_OK;
 }
 
+static sf_status drop_pages(void *self, const char *key, sf_error *err)
+{
+    store *at = self;
+    SF_TRY(use(at, err));
+    for (size_t i = at->count; i-- > 0;)
+        if (at->items[i].is_page && strcmp(at->items[i].key, key) == 0)
+            put(at, key, true, at->items[i].page_no, NULL, 0);
+    return SF_OK;
+}
+
 static sf_status get_blob(void *self, const char *key, sf_buf *out, sf_error *err)
 {
     SF_TRY(use(self, err));
@@ -109,7 +119,8 @@ static void clear_store(store *at)
 static sf_status save(bench *b, store *to, bool whole, sf_error *err)
 {
     sf_image *image = NULL;
-    sf_image_sink sink = {.put_blob = put_blob, .put_page = put_page, .self = to};
+    sf_image_sink sink = {
+        .put_blob = put_blob, .put_page = put_page, .drop_pages = drop_pages, .self = to};
     SF_TRY(sf_image_take(b->group, &image, err));
     sf_status status = sf_image_write(image, whole, &sink, err);
     if (status == SF_OK)
@@ -241,6 +252,137 @@ void images_are_of_a_query(void)
     CHECK_STR(bench_answer(&after, "own", text), " 1 10 20 5");
     bench_close(&after);
     bench_close(&before);
+    clear_store(&disk);
+}
+
+/* What a store holds of a member replaces what another holds. */
+static void copy_member(store *to, store *from, const char *name)
+{
+    char blob[64], pages[64];
+    snprintf(blob, sizeof blob, "member:%s", name);
+    snprintf(pages, sizeof pages, "%s/", name);
+    for (size_t i = to->count; i-- > 0;) {
+        const item *old = &to->items[i];
+        if (old->is_page && strncmp(old->key, pages, strlen(pages)) == 0)
+            put(to, old->key, true, old->page_no, NULL, 0);
+    }
+    for (size_t i = 0; i < from->count; i++) {
+        const item *one = &from->items[i];
+        if (strcmp(one->key, blob) == 0 ||
+            (one->is_page && strncmp(one->key, pages, strlen(pages)) == 0))
+            put(to, one->key, one->is_page, one->page_no, one->bytes, one->len);
+    }
+}
+
+/* A member is taken up only when the tables it reads stand at the very epoch it has seen. */
+void images_stand_on_their_inputs(void)
+{
+    for (int older = 0; older < 2; older++) {
+        bench b, after;
+        store first = {.fail_after = -1}, second = {.fail_after = -1};
+        char text[TEXT_BYTES];
+        sf_error err = {0};
+        bool restored[BENCH_MEMBERS_MAX] = {false};
+        open_pair(&b, NULL);
+        bench_push(&b, four, 2);
+        CHECK_INT(bench_run(&b), 1);
+        CHECK_INT(save(&b, &first, true, &err), SF_OK);
+        bench_push(&b, four + 2, 2);
+        CHECK_INT(bench_run(&b), 1);
+        CHECK_INT(save(&b, &second, true, &err), SF_OK);
+        copy_member(&second, &first, older ? "u" : "t");
+
+        open_pair(&after, b.log);
+        CHECK_INT(load(&after, &second, restored, &err), SF_OK);
+        CHECK(restored[bench_id(&after, "t")]);
+        CHECK(!restored[bench_id(&after, "u")]);
+        CHECK_INT(bench_run(&after), 1);
+        CHECK_STR(bench_answer(&after, "t", text), " 1:15 2:20 3:1");
+        CHECK_STR(bench_answer(&after, "u", text), " 1 2");
+        bench_close(&after);
+        bench_close(&b);
+        clear_store(&first);
+        clear_store(&second);
+    }
+}
+
+/* Loaded from one place, written to another: there it is whole, whatever stood there before. */
+void images_move(void)
+{
+    bench b, after;
+    store home = {.fail_after = -1}, away = {.fail_after = -1};
+    char text[TEXT_BYTES];
+    sf_error err = {0};
+    row many[8];
+    for (int i = 0; i < 8; i++)
+        many[i] = (row){100 + i, 1, 1};
+    bench_open(&b, NULL); /* another life of the same names */
+    CHECK_INT(bench_add(&b, "t", SF_PLAN_TABLE, sums, 0, NULL), SF_OK);
+    bench_push(&b, many, 8);
+    CHECK_INT(bench_run(&b), 1);
+    CHECK_INT(save(&b, &away, true, &err), SF_OK);
+    bench_close(&b);
+
+    open_pair(&b, NULL);
+    bench_push(&b, four, 3);
+    CHECK_INT(bench_run(&b), 1);
+    CHECK_INT(save(&b, &home, true, &err), SF_OK);
+    open_pair(&after, b.log);
+    CHECK_INT(load(&after, &home, NULL, &err), SF_OK);
+    sf_group_rewrite(after.group, bench_id(&after, "t"));
+    sf_group_rewrite(after.group, bench_id(&after, "u"));
+    bench_push(&b, four + 3, 1);
+    CHECK_INT(bench_run(&after), 1);
+    CHECK_INT(save(&after, &away, false, &err), SF_OK);
+    bench_close(&after);
+
+    open_pair(&after, b.log);
+    CHECK_INT(load(&after, &away, NULL, &err), SF_OK);
+    CHECK_STR(bench_answer(&after, "t", text), " 1:15 2:20 3:1");
+    CHECK_STR(bench_answer(&after, "u", text), " 1 2");
+    CHECK_INT(bench_run(&after), 0);
+    bench_close(&after);
+    bench_close(&b);
+    clear_store(&home);
+    clear_store(&away);
+}
+
+/* What a member's blob says of itself. */
+void images_are_described(void)
+{
+    bench b;
+    store disk = {.fail_after = -1};
+    sf_error err = {0};
+    open_pair(&b, NULL);
+    sf_group_raise_epoch(b.group, 7);
+    CHECK_INT(bench_run(&b), 1);
+    CHECK_INT(save(&b, &disk, true, &err), SF_OK);
+    static const struct {
+        const char *key, *source;
+        bool reads;
+    } asked[] = {{"member:t", "s", true},
+                 {"member:t", "t", false},
+                 {"member:t", NULL, false},
+                 {"member:u", "s", false},
+                 {"member:u", "t", false}}; /* a table is no source */
+    for (size_t i = 0; i < SF_COUNT_OF(asked); i++) {
+        const item *blob = find(&disk, asked[i].key, false, 0);
+        uint64_t frontier = 0;
+        bool reads = false;
+        REQUIRE(blob);
+        CHECK(sf_image_describe((sf_str){blob->bytes, blob->len}, asked[i].source, &frontier,
+                                &reads));
+        CHECK_INT(frontier, 7);
+        CHECK_INT(reads, asked[i].reads);
+    }
+    const item *blob = find(&disk, "member:t", false, 0), *head = find(&disk, "group", false, 0);
+    uint64_t frontier;
+    bool reads = false;
+    REQUIRE(blob && head);
+    for (size_t len = 0; len < 24; len++) /* version, fingerprint, frontier, count */
+        CHECK(!sf_image_describe((sf_str){blob->bytes, len}, "s", &frontier, &reads));
+    CHECK(!sf_image_describe((sf_str){head->bytes, head->len}, "s", &frontier, &reads));
+    bench_close(&b);
     clear_store(&disk);
 }
 

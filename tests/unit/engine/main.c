@@ -17,6 +17,9 @@ static const sf_case cases[] = {
     SF_CASE(images_come_back),
     SF_CASE(images_hold_what_changed),
     SF_CASE(images_are_of_a_query),
+    SF_CASE(images_stand_on_their_inputs),
+    SF_CASE(images_move),
+    SF_CASE(images_are_described),
     SF_CASE(images_tell_failures),
     SF_CASE(images_are_not_trusted),
 };

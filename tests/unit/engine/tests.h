@@ -65,6 +65,9 @@ void groups_merge(void);
 void images_come_back(void);
 void images_hold_what_changed(void);
 void images_are_of_a_query(void);
+void images_stand_on_their_inputs(void);
+void images_move(void);
+void images_are_described(void);
 void images_tell_failures(void);
 void images_are_not_trusted(void);
 
