@@ -1,4 +1,4 @@
-/* Cells: the actor that drives a consistency group, and its checkpoints. */
+/* Cells: the actor that drives a consistency group, whose turn it is, checkpoints. */
 #include "runtime/internal.h"
 
 enum { STEP_ROWS = 32768, CHECKPOINT_MS_DEFAULT = 2000 };
@@ -9,21 +9,57 @@ static int64_t checkpoint_ns(const sf_cell *cell)
     return (ms ? ms : CHECKPOINT_MS_DEFAULT) * 1000000;
 }
 
-/* ---- coming in between epochs ---- */
+/* ---- turns ---- */
+
+/* A thread must wait for the end of an epoch, and for the actor when it came first. Lock held. */
+static bool may_take(const sf_cell *cell)
+{
+    bool first = cell->held_up && cell->ahead == 0;
+    return !cell->busy && !(cell->started && (cell->in_epoch || first));
+}
+
+/* Lock held. */
+static void take_turn(sf_cell *cell)
+{
+    cell->waiting++;
+    while (!may_take(cell))
+        pthread_cond_wait(&cell->turn, &cell->lock);
+    cell->waiting--;
+    if (cell->ahead > 0)
+        cell->ahead--;
+    cell->busy = true;
+}
+
+/* Lock held. */
+static void give_turn(sf_cell *cell)
+{
+    cell->busy = false;
+    if (cell->held_up && cell->ahead == 0)
+        sf_actor_wake(&cell->actor);
+    pthread_cond_broadcast(&cell->turn);
+}
 
 void sf_cell_enter(sf_cell *cell)
 {
     pthread_mutex_lock(&cell->lock);
-    cell->waiting++;
-    while (!sf_group_between_epochs(cell->group) && cell->started)
-        pthread_cond_wait(&cell->turn, &cell->lock);
+    take_turn(cell);
+    pthread_mutex_unlock(&cell->lock);
 }
 
 void sf_cell_leave(sf_cell *cell)
 {
-    if (--cell->waiting == 0)
-        pthread_cond_broadcast(&cell->turn);
+    pthread_mutex_lock(&cell->lock);
+    give_turn(cell);
     pthread_mutex_unlock(&cell->lock);
+}
+
+bool sf_cell_try_enter(sf_cell *cell)
+{
+    pthread_mutex_lock(&cell->lock);
+    bool taken = may_take(cell) && cell->waiting == 0;
+    cell->busy |= taken;
+    pthread_mutex_unlock(&cell->lock);
+    return taken;
 }
 
 /* The runtime's clock counts from where it likes, so the rest of the time is turned into a length. */
@@ -35,22 +71,31 @@ bool sf_cell_wait_epoch(sf_cell *cell, int64_t deadline_mono_ns)
     sf_clock system = sf_clock_system();
     int64_t until_ns = sf_sat_add(sf_clock_mono_ns(&system), left_ns);
     struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
-    if (--cell->waiting == 0)
-        pthread_cond_broadcast(&cell->turn);
-    sf_actor_wake(&cell->actor); /* it cannot run before the lock is given away */
+    pthread_mutex_lock(&cell->lock);
+    give_turn(cell);
+    sf_actor_wake(&cell->actor); /* it cannot take the turn before the lock is given away */
     pthread_cond_timedwait(&cell->turn, &cell->lock, &until);
-    cell->waiting++;
-    while (!sf_group_between_epochs(cell->group) && cell->started)
-        pthread_cond_wait(&cell->turn, &cell->lock);
+    take_turn(cell);
+    pthread_mutex_unlock(&cell->lock);
     return true;
 }
 
-/* The actor lets those in who wait; lock held. */
-static void let_in(sf_cell *cell)
+/* The actor lets those in first who waited when it came. It does not wait itself: the last of them
+ * wakes it. */
+static bool actor_takes_turn(sf_cell *cell)
 {
-    pthread_cond_broadcast(&cell->turn);
-    while (cell->waiting > 0)
-        pthread_cond_wait(&cell->turn, &cell->lock);
+    pthread_mutex_lock(&cell->lock);
+    bool others = !cell->in_epoch && (cell->held_up ? cell->ahead > 0 : cell->waiting > 0);
+    bool taken = cell->started && !cell->busy && !others;
+    if (taken) {
+        cell->busy = true;
+        cell->held_up = false;
+    } else if (cell->started && !cell->held_up) {
+        cell->held_up = true;
+        cell->ahead = cell->waiting;
+    }
+    pthread_mutex_unlock(&cell->lock);
+    return taken;
 }
 
 /* ---- checkpoints ---- */
@@ -59,21 +104,19 @@ static void note_durable(sf_cell *cell, const sf_image *image)
 {
     for (size_t i = 0; i < cell->readers.len; i++) {
         sf_reader_slot *slot = cell->readers.data[i];
-        uint64_t position = sf_image_position(image, slot->feed->name);
         pthread_mutex_lock(&slot->feed->lock);
-        slot->durable = position;
+        slot->durable = sf_image_position(image, slot->feed->name);
+        sf_feed_settle(slot->feed);
         pthread_mutex_unlock(&slot->feed->lock);
-        sf_feed_settle(slot->feed, slot);
     }
 }
 
-/* What became of the image; lock held. */
+/* What became of the image; with the turn. */
 static void image_written(sf_cell *cell, sf_status status, const sf_error *err)
 {
     if (status == SF_OK) {
         sf_image_done(cell->group, cell->image);
         note_durable(cell, cell->image);
-        cell->write_whole = false;
         cell->last_write_ms = sf_runtime_wall_ms(cell->runtime);
     } else {
         sf_log_write(cell->runtime->options.port.log, SF_LOG_ERROR, "checkpoint",
@@ -82,7 +125,6 @@ static void image_written(sf_cell *cell, sf_status status, const sf_error *err)
     }
     sf_image_free(cell->image);
     cell->image = NULL;
-    cell->writing = false;
     cell->last_write_ns = sf_runtime_mono_ns(cell->runtime);
 }
 
@@ -90,32 +132,52 @@ static void write_image(void *arg)
 {
     sf_cell *cell = arg;
     sf_error err = {0};
-    /* queries and readers do not change while an image is being written (see wait_written) */
-    sf_status status = sf_state_write(cell->state, cell, cell->image, cell->write_whole, &err);
+    /* queries and readers do not change while an image is being written (see sf_cell_quiet) */
+    sf_status status = sf_state_write(cell->state, cell, cell->image, &err);
     pthread_mutex_lock(&cell->lock);
-    image_written(cell, status, &err);
+    cell->write_status = status;
+    cell->write_error = err;
+    cell->writing = false;
+    cell->written = true;
+    sf_actor_wake(&cell->actor);
     pthread_cond_broadcast(&cell->turn);
     pthread_mutex_unlock(&cell->lock);
 }
 
-/* Lock held. */
-static void wait_written(sf_cell *cell)
+/* False: an image is still being written. Otherwise its outcome, if there is one, has been seen to.
+ * With the turn. */
+static bool settle_image(sf_cell *cell, bool wait)
 {
-    while (cell->writing)
+    pthread_mutex_lock(&cell->lock);
+    while (wait && cell->writing)
         pthread_cond_wait(&cell->turn, &cell->lock);
+    bool writing = cell->writing, written = cell->written;
+    cell->written = false;
+    pthread_mutex_unlock(&cell->lock);
+    if (written) /* nobody else changes the outcome before the next image is begun */
+        image_written(cell, cell->write_status, &cell->write_error);
+    return !writing;
 }
 
 void sf_cell_quiet(sf_cell *cell)
 {
-    wait_written(cell);
+    (void)settle_image(cell, true);
 }
 
-/* Takes an image between epochs and has it written; lock held. */
+static void set_writing(sf_cell *cell, bool writing)
+{
+    pthread_mutex_lock(&cell->lock);
+    cell->writing = writing;
+    pthread_mutex_unlock(&cell->lock);
+}
+
+/* Takes an image between epochs and has it written; on the actor, with the turn. */
 static void begin_checkpoint(sf_cell *cell)
 {
     sf_error err = {0};
     uint64_t epoch = sf_group_epoch(cell->group);
-    if (cell->writing || !cell->state || epoch == cell->written_epoch || cell->queries.len == 0)
+    if (!settle_image(cell, false) || !cell->state || epoch == cell->written_epoch ||
+        cell->queries.len == 0)
         return;
     int64_t due = cell->last_write_ns + checkpoint_ns(cell);
     if (sf_runtime_mono_ns(cell->runtime) < due) {
@@ -124,65 +186,111 @@ static void begin_checkpoint(sf_cell *cell)
     }
     sf_status status = sf_image_take(cell->group, &cell->image, &err);
     if (status == SF_OK) {
-        cell->writing = true;
+        set_writing(cell, true);
         cell->written_epoch = epoch;
         if (sf_blocking_submit(cell->runtime->options.pool, write_image, NULL, cell))
             return;
+        set_writing(cell, false);
         status = sf_fail(&err, SF_OVERLOADED, "too much is being written already");
     }
-    if (cell->image)
-        image_written(cell, status, &err);
-    cell->last_write_ns = sf_runtime_mono_ns(cell->runtime);
+    image_written(cell, status, &err);
     sf_timer_set(&cell->timer, cell->last_write_ns + checkpoint_ns(cell));
 }
 
 sf_status sf_cell_checkpoint(sf_cell *cell, sf_error *err)
 {
-    wait_written(cell);
+    sf_error own = {0};
+    sf_cell_quiet(cell);
     if (!cell->state || cell->queries.len == 0)
         return SF_OK;
     SF_TRY(sf_image_take(cell->group, &cell->image, err));
-    cell->writing = true;
     cell->written_epoch = sf_group_epoch(cell->group);
-    sf_error own = {0};
-    sf_status status = sf_state_write(cell->state, cell, cell->image, cell->write_whole, &own);
+    sf_status status = sf_state_write(cell->state, cell, cell->image, &own);
     image_written(cell, status, &own);
     if (status != SF_OK && err)
         *err = own;
     return status;
 }
 
-/* ---- running ---- */
+/* ---- what is read ---- */
 
-static void update_needs(sf_cell *cell)
+static bool reads(const sf_query *query, uint32_t input, const sf_feed *feed)
+{
+    const sf_plan_input *one = &query->plan->inputs.data[input];
+    return one->kind == SF_INPUT_SOURCE && strcmp(one->name, feed->name) == 0;
+}
+
+/* Least position that a running query still needs; the end: nobody reads on. */
+static uint64_t needed_of(const sf_cell *cell, const sf_feed *feed)
+{
+    uint64_t needed = UINT64_MAX;
+    for (size_t q = 0; q < cell->queries.len; q++) {
+        const sf_query *query = cell->queries.data[q];
+        sf_member_info info;
+        sf_group_member(cell->group, query->member, &info);
+        for (uint32_t i = 0; i < query->plan->inputs.len; i++) {
+            if (info.state != SF_MEMBER_RUNNING || !reads(query, i, feed))
+                continue;
+            uint64_t at = sf_group_position(cell->group, query->member, i);
+            if (at < needed)
+                needed = at;
+        }
+    }
+    return needed;
+}
+
+void sf_cell_tell_needs(sf_cell *cell)
 {
     for (size_t r = 0; r < cell->readers.len; r++) {
         sf_reader_slot *slot = cell->readers.data[r];
-        uint64_t needed = UINT64_MAX;
-        for (size_t q = 0; q < cell->queries.len; q++) {
-            const sf_query *query = cell->queries.data[q];
-            for (uint32_t i = 0; i < query->plan->inputs.len; i++) {
-                if (query->plan->inputs.data[i].kind != SF_INPUT_SOURCE ||
-                    strcmp(query->plan->inputs.data[i].name, slot->feed->name) != 0)
-                    continue;
-                sf_member_info info;
-                sf_group_member(cell->group, query->member, &info);
-                uint64_t at = sf_group_position(cell->group, query->member, i);
-                if (info.state == SF_MEMBER_RUNNING && at < needed)
-                    needed = at;
-            }
-        }
+        uint64_t needed = needed_of(cell, slot->feed);
         pthread_mutex_lock(&slot->feed->lock);
-        if (needed != UINT64_MAX)
-            slot->needed = needed;
-        else
-            slot->needed = slot->feed->end; /* nobody reads on */
+        slot->needed = needed != UINT64_MAX ? needed : slot->feed->end;
+        sf_feed_settle(slot->feed);
         pthread_mutex_unlock(&slot->feed->lock);
-        sf_feed_settle(slot->feed, slot);
     }
 }
 
-void sf_cell_publish_state(sf_cell *cell)
+void sf_cell_drop_readers(sf_cell *cell)
+{
+    sf_cell_quiet(cell); /* the writer goes over the readers */
+    for (size_t r = 0; r < cell->readers.len;) {
+        sf_reader_slot *slot = cell->readers.data[r];
+        bool read = false;
+        for (size_t q = 0; q < cell->queries.len; q++)
+            for (uint32_t i = 0; i < cell->queries.data[q]->plan->inputs.len; i++)
+                read |= reads(cell->queries.data[q], i, slot->feed);
+        if (read) {
+            r++;
+            continue;
+        }
+        sf_group_drop_source(cell->group, slot->source);
+        sf_feed_close_reader(slot);
+        cell->readers.data[r] = cell->readers.data[--cell->readers.len];
+    }
+}
+
+sf_reader_slot *sf_cell_reader(sf_cell *cell, sf_feed *feed)
+{
+    for (size_t i = 0; i < cell->readers.len; i++)
+        if (cell->readers.data[i]->feed == feed)
+            return cell->readers.data[i];
+    sf_cell_quiet(cell); /* the writer goes over the readers */
+    sf_reader_slot *slot = sf_feed_open_reader(feed, cell);
+    if (!slot)
+        return NULL;
+    if (sf_group_add_source(cell->group, feed->name, &slot->reader, &slot->source, NULL) == SF_OK) {
+        if (SF_VEC_PUSH(&cell->readers, slot))
+            return slot;
+        sf_group_drop_source(cell->group, slot->source);
+    }
+    sf_feed_close_reader(slot);
+    return NULL;
+}
+
+/* ---- running ---- */
+
+static void tell_states(sf_cell *cell)
 {
     for (size_t q = 0; q < cell->queries.len; q++) {
         sf_query *query = cell->queries.data[q];
@@ -198,13 +306,33 @@ void sf_cell_publish_state(sf_cell *cell)
     }
 }
 
+void sf_cell_sample(sf_cell *cell, int64_t now_ns)
+{
+    for (size_t q = 0; q < cell->queries.len; q++) {
+        sf_query *query = cell->queries.data[q];
+        double seconds = (double)(now_ns - query->sample_ns) / 1e9;
+        if (query->sample_ns && seconds < 1)
+            continue;
+        sf_circuit_stats stats;
+        sf_circuit_get_stats(sf_group_circuit(cell->group, query->member), &stats);
+        if (query->sample_ns) {
+            query->rate_in = (double)(stats.rows_in - query->sample_in) / seconds;
+            query->rate_out = (double)(stats.rows_out - query->sample_out) / seconds;
+        }
+        query->sample_ns = now_ns;
+        query->sample_in = stats.rows_in;
+        query->sample_out = stats.rows_out;
+    }
+}
+
 static void end_epoch(sf_cell *cell)
 {
     int64_t now_ms = sf_runtime_wall_ms(cell->runtime);
     for (size_t q = 0; q < cell->queries.len; q++)
         sf_query_publish(cell->queries.data[q], now_ms);
-    sf_cell_publish_state(cell);
-    update_needs(cell);
+    tell_states(cell);
+    sf_cell_tell_needs(cell);
+    sf_cell_sample(cell, sf_runtime_mono_ns(cell->runtime));
     begin_checkpoint(cell);
 }
 
@@ -223,27 +351,32 @@ static sf_run run_cell(void *self, sf_actor *actor)
 {
     SF_UNUSED(actor);
     sf_cell *cell = self;
-    pthread_mutex_lock(&cell->lock);
-    if (!cell->started) { /* a source it is about to read has woken it */
-        pthread_mutex_unlock(&cell->lock);
+    if (!actor_takes_turn(cell))
         return SF_RUN_IDLE;
-    }
-    if (sf_group_between_epochs(cell->group) && cell->waiting > 0)
-        let_in(cell);
     sf_group_event event = sf_group_step(cell->group, sf_runtime_wall_ms(cell->runtime), STEP_ROWS);
     if (event == SF_GROUP_EPOCH)
         end_epoch(cell);
     if (event == SF_GROUP_IDLE) {
-        begin_checkpoint(cell); /* the timer's wake */
+        begin_checkpoint(cell); /* the timer's wake, or an image is written */
         wait_due(cell);
     }
-    if (event != SF_GROUP_MORE)
-        pthread_cond_broadcast(&cell->turn);
+    pthread_mutex_lock(&cell->lock);
+    cell->in_epoch = !sf_group_between_epochs(cell->group);
+    give_turn(cell);
     pthread_mutex_unlock(&cell->lock);
     return event == SF_GROUP_IDLE ? SF_RUN_IDLE : SF_RUN_AGAIN;
 }
 
 /* ---- life ---- */
+
+static void init_turn(pthread_cond_t *turn)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(turn, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
 
 sf_cell *sf_cell_new(sf_runtime *runtime)
 {
@@ -258,11 +391,7 @@ sf_cell *sf_cell_new(sf_runtime *runtime)
     cell->group = group;
     cell->refs = 1;
     pthread_mutex_init(&cell->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&cell->turn, &attributes);
-    pthread_condattr_destroy(&attributes);
+    init_turn(&cell->turn);
     sf_actor_init(&cell->actor, runtime->options.pool, run_cell, cell);
     sf_timer_init_wake(&cell->timer, &cell->actor);
     sf_timer_init_wake(&cell->due_timer, &cell->actor);
@@ -278,7 +407,7 @@ sf_cell *sf_cell_new(sf_runtime *runtime)
 
 static void free_cell(sf_cell *cell)
 {
-    SF_ASSERT(cell->queries.len == 0 && cell->readers.len == 0);
+    SF_ASSERT(cell->queries.len == 0 && cell->readers.len == 0 && !cell->image);
     sf_group_free(cell->group);
     SF_VEC_DEINIT(&cell->queries);
     SF_VEC_DEINIT(&cell->readers);
@@ -299,12 +428,14 @@ void sf_cell_unref(sf_cell *cell)
 
 void sf_cell_start(sf_cell *cell)
 {
-    pthread_mutex_lock(&cell->lock);
+    sf_cell_enter(cell);
     /* Epochs number what readers have seen, so they must not go back when a crash lost those after
      * the last checkpoint: each start goes on at the wall clock, if that is ahead. */
     sf_group_raise_epoch(cell->group, (uint64_t)sf_runtime_wall_ms(cell->runtime));
-    cell->started = true;
     cell->last_write_ns = sf_runtime_mono_ns(cell->runtime);
+    pthread_mutex_lock(&cell->lock);
+    cell->started = true;
+    give_turn(cell);
     pthread_mutex_unlock(&cell->lock);
     sf_actor_wake(&cell->actor);
 }
@@ -314,10 +445,11 @@ void sf_cell_stop(sf_cell *cell)
     sf_timer_cancel(&cell->timer);
     sf_timer_cancel(&cell->due_timer);
     sf_actor_stop(&cell->actor);
-    sf_timer_cancel(&cell->timer);
+    sf_timer_cancel(&cell->timer); /* the last run may have set them */
     sf_timer_cancel(&cell->due_timer);
     pthread_mutex_lock(&cell->lock);
-    wait_written(cell);
+    while (cell->writing)
+        pthread_cond_wait(&cell->turn, &cell->lock);
     cell->started = false;
     pthread_cond_broadcast(&cell->turn);
     pthread_mutex_unlock(&cell->lock);
@@ -327,9 +459,10 @@ void sf_cell_retire(sf_cell *cell)
 {
     sf_runtime *runtime = cell->runtime;
     sf_cell_stop(cell);
-    for (size_t i = 0; i < cell->readers.len; i++)
-        sf_feed_close_reader(cell->readers.data[i]);
-    cell->readers.len = 0;
+    sf_cell_enter(cell);
+    SF_ASSERT(cell->queries.len == 0);
+    sf_cell_drop_readers(cell);
+    sf_cell_leave(cell);
     pthread_mutex_lock(&runtime->lock);
     for (size_t i = 0; i < runtime->cells.len; i++) {
         if (runtime->cells.data[i] == cell) {
@@ -357,21 +490,5 @@ sf_query *sf_cell_query(const sf_cell *cell, const char *name)
     for (size_t i = 0; i < cell->queries.len; i++)
         if (strcmp(cell->queries.data[i]->name, name) == 0)
             return cell->queries.data[i];
-    return NULL;
-}
-
-sf_reader_slot *sf_cell_reader(sf_cell *cell, sf_feed *feed)
-{
-    for (size_t i = 0; i < cell->readers.len; i++)
-        if (cell->readers.data[i]->feed == feed)
-            return cell->readers.data[i];
-    wait_written(cell); /* the writer goes over the readers */
-    sf_reader_slot *slot = sf_feed_open_reader(feed, cell);
-    if (!slot)
-        return NULL;
-    if (sf_group_add_source(cell->group, feed->name, &slot->reader, &slot->source, NULL) == SF_OK &&
-        SF_VEC_PUSH(&cell->readers, slot))
-        return slot;
-    sf_feed_close_reader(slot);
     return NULL;
 }

@@ -19,31 +19,47 @@ sf_query *sf_runtime_query(sf_runtime *runtime, const char *name)
     return NULL;
 }
 
+/* ---- budgets ---- */
+
+sf_budget *sf_runtime_take_budget(sf_runtime *runtime)
+{
+    for (size_t i = 0; i < runtime->spare_budgets.len; i++) {
+        sf_budget *budget = runtime->spare_budgets.data[i];
+        if (atomic_load(&budget->used_bytes) != 0)
+            continue;
+        runtime->spare_budgets.data[i] = runtime->spare_budgets.data[--runtime->spare_budgets.len];
+        return budget;
+    }
+    while (runtime->spare_budgets.cap <= runtime->budget_count) /* giving back never fails */
+        if (!sf_vec_grow((void **)&runtime->spare_budgets.data, &runtime->spare_budgets.cap,
+                         sizeof *runtime->spare_budgets.data))
+            return NULL;
+    sf_budget *budget = sf_calloc(1, sizeof *budget);
+    if (!budget)
+        return NULL;
+    budget->parent = &runtime->budget;
+    runtime->budget_count++;
+    return budget;
+}
+
+void sf_runtime_give_budget(sf_runtime *runtime, sf_budget *budget)
+{
+    if (budget)
+        runtime->spare_budgets.data[runtime->spare_budgets.len++] = budget;
+}
+
 /* ---- the tick ---- */
 
+/* Of cells that run nothing: the others see to it at the end of an epoch. */
 static void sample_rates(sf_runtime *runtime)
 {
     int64_t now_ns = sf_runtime_mono_ns(runtime);
     for (size_t i = 0; i < runtime->cells.len; i++) {
         sf_cell *cell = runtime->cells.data[i];
-        if (pthread_mutex_trylock(&cell->lock) != 0)
-            continue; /* busy: next time */
-        for (size_t q = 0; q < cell->queries.len; q++) {
-            sf_query *query = cell->queries.data[q];
-            sf_circuit_stats stats;
-            sf_circuit_get_stats(sf_group_circuit(cell->group, query->member), &stats);
-            double seconds = (double)(now_ns - query->sample_ns) / 1e9;
-            if (query->sample_ns && seconds >= 1) {
-                query->rate_in = (double)(stats.rows_in - query->sample_in) / seconds;
-                query->rate_out = (double)(stats.rows_out - query->sample_out) / seconds;
-            }
-            if (!query->sample_ns || seconds >= 1) {
-                query->sample_ns = now_ns;
-                query->sample_in = stats.rows_in;
-                query->sample_out = stats.rows_out;
-            }
-        }
-        pthread_mutex_unlock(&cell->lock);
+        if (!sf_cell_try_enter(cell))
+            continue;
+        sf_cell_sample(cell, now_ns);
+        sf_cell_leave(cell);
     }
 }
 
@@ -51,10 +67,8 @@ static void tick(void *self)
 {
     sf_runtime *runtime = self;
     if (pthread_mutex_trylock(&runtime->lock) == 0) {
-        for (size_t i = 0; i < runtime->feeds.len; i++) {
+        for (size_t i = 0; i < runtime->feeds.len; i++)
             sf_feed_idle_tick(runtime->feeds.data[i]);
-            sf_push_retry_waiting(runtime->feeds.data[i]);
-        }
         sample_rates(runtime);
         pthread_mutex_unlock(&runtime->lock);
     }
@@ -113,7 +127,8 @@ static sf_status open_states(sf_runtime *runtime, sf_error *err)
     SF_TRY(disk->list(disk->self, runtime->state_dir, open_one_state, &scan, err));
     if (scan.status != SF_OK && err)
         *err = scan.err;
-    return scan.status;
+    SF_TRY(scan.status);
+    return sf_states_clean(runtime, err);
 }
 
 static char *joined(const char *dir, const char *name)
@@ -152,18 +167,18 @@ sf_status sf_runtime_open(const sf_runtime_options *options, sf_runtime **out, s
 
 sf_status sf_runtime_start(sf_runtime *runtime, sf_error *err)
 {
+    SF_UNUSED(err); /* a query that cannot be restored says so itself */
     pthread_mutex_lock(&runtime->control);
     sf_queries_restore(runtime);
     runtime->started = true;
-    sf_status status = SF_OK;
     for (size_t c = 0; c < runtime->cells.len; c++)
         if (runtime->cells.data[c]->broken.status == SF_OK)
             sf_cell_start(runtime->cells.data[c]);
-    for (size_t f = 0; f < runtime->feeds.len && status == SF_OK; f++)
-        status = sf_driver_start(runtime->feeds.data[f], err);
+    for (size_t f = 0; f < runtime->feeds.len; f++)
+        sf_driver_start(runtime->feeds.data[f]);
     pthread_mutex_unlock(&runtime->control);
     sf_timer_set(&runtime->tick, sf_runtime_mono_ns(runtime) + TICK_NS);
-    return status;
+    return SF_OK;
 }
 
 static void close_cells(sf_runtime *runtime)
@@ -178,15 +193,10 @@ static void close_cells(sf_runtime *runtime)
             sf_log_write(runtime->options.port.log, SF_LOG_WARN, "checkpoint",
                          "no last checkpoint: %s", err.message);
         while (cell->queries.len > 0) { /* readers were added after what they read */
-            sf_query *query = cell->queries.data[--cell->queries.len];
-            sf_status removed = sf_group_remove_member(cell->group, query->member, NULL);
-            SF_UNUSED(removed);
-            pthread_mutex_lock(&runtime->lock);
-            for (size_t i = 0; i < runtime->queries.len; i++)
-                if (runtime->queries.data[i] == query)
-                    runtime->queries.data[i] = runtime->queries.data[--runtime->queries.len];
-            pthread_mutex_unlock(&runtime->lock);
-            sf_query_free(query);
+            sf_query *query = cell->queries.data[cell->queries.len - 1];
+            (void)!sf_group_remove_member(cell->group, query->member, NULL);
+            sf_query_unlist(query);
+            sf_query_free(runtime, query);
         }
         sf_cell_leave(cell);
         sf_cell_retire(cell);
@@ -213,6 +223,10 @@ void sf_runtime_close(sf_runtime *runtime)
     SF_VEC_DEINIT(&runtime->states);
     SF_ASSERT(runtime->topics.len == 0); /* every subscription was closed before */
     SF_VEC_DEINIT(&runtime->topics);
+    SF_ASSERT(runtime->spare_budgets.len == runtime->budget_count);
+    for (size_t i = 0; i < runtime->spare_budgets.len; i++)
+        sf_free(runtime->spare_budgets.data[i]);
+    SF_VEC_DEINIT(&runtime->spare_budgets);
     pthread_mutex_destroy(&runtime->control);
     pthread_mutex_destroy(&runtime->lock);
     pthread_mutex_destroy(&runtime->topics_lock);
@@ -240,7 +254,9 @@ static sf_status add_source(sf_runtime *runtime, const sf_source_spec *spec, sf_
         sf_feed_free(feed);
         return sf_fail_memory(err);
     }
-    return runtime->started ? sf_driver_start(feed, err) : SF_OK;
+    if (runtime->started)
+        sf_driver_start(feed);
+    return SF_OK;
 }
 
 sf_status sf_runtime_add_source(sf_runtime *runtime, const sf_source_spec *spec, sf_error *err)
@@ -291,36 +307,24 @@ static void unlist(sf_runtime *runtime, const sf_feed *feed)
     pthread_mutex_unlock(&runtime->lock);
 }
 
-/* Cells that read it once keep their reader slot: it is closed here. */
-static void drop_readers(sf_runtime *runtime, const sf_feed *feed)
-{
-    for (size_t c = 0; c < runtime->cells.len; c++) {
-        sf_cell *cell = runtime->cells.data[c];
-        sf_cell_enter(cell);
-        sf_cell_quiet(cell);
-        for (size_t i = 0; i < cell->readers.len; i++) {
-            if (cell->readers.data[i]->feed != feed)
-                continue;
-            sf_group_drop_source(cell->group, cell->readers.data[i]->source);
-            sf_feed_close_reader(cell->readers.data[i]);
-            cell->readers.data[i] = cell->readers.data[--cell->readers.len];
-            break;
-        }
-        sf_cell_leave(cell);
-    }
-}
-
+/* First the images of who has read it, so that nothing on disk takes another source of its name for
+ * this one; then the source itself. */
 static sf_status remove_source(sf_runtime *runtime, sf_feed *feed, sf_error *err)
 {
-    sf_driver_stop(feed);
-    drop_readers(runtime, feed);
-    unlist(runtime, feed);
     sf_buf dir = {0};
     bool journaled = feed->journaled;
+    sf_driver_stop(feed);
     sf_status status = journaled ? sf_feed_journal_dir(feed, &dir, err) : SF_OK;
-    sf_feed_free(feed);
-    if (journaled && status == SF_OK)
-        status = sf_journal_destroy(&runtime->options.port.disk, dir.data, err);
+    for (size_t s = 0; s < runtime->states.len && status == SF_OK; s++)
+        status = sf_state_forget_readers(runtime->states.data[s], feed->name, err);
+    if (status == SF_OK) {
+        unlist(runtime, feed);
+        sf_feed_free(feed);
+        if (journaled)
+            status = sf_journal_destroy(&runtime->options.port.disk, dir.data, err);
+    } else if (runtime->started) {
+        sf_driver_start(feed);
+    }
     sf_buf_deinit(&dir);
     return status;
 }
@@ -360,8 +364,8 @@ sf_status sf_runtime_change_source(sf_runtime *runtime, const sf_source_spec *sp
     } else if (status == SF_OK) {
         sf_driver_stop(feed);
         status = sf_feed_change(feed, spec, err);
-        if (status == SF_OK && runtime->started)
-            status = sf_driver_start(feed, err);
+        if (runtime->started)
+            sf_driver_start(feed);
     }
     pthread_mutex_unlock(&runtime->control);
     return status;
@@ -370,24 +374,20 @@ sf_status sf_runtime_change_source(sf_runtime *runtime, const sf_source_spec *sp
 sf_status sf_runtime_source_stats(sf_runtime *runtime, const char *name, sf_source_stats *out,
                                   sf_error *err)
 {
-    pthread_mutex_lock(&runtime->lock);
-    sf_feed *feed = sf_runtime_feed(runtime, name);
-    sf_status status = SF_OK;
-    if (feed) {
-        pthread_mutex_lock(&feed->lock);
-        *out = feed->stats;
-        out->position = feed->end;
-        out->first_position = sf_feed_oldest(feed);
-        out->watermark = feed->marker.watermark;
-        out->log_bytes = feed->bytes;
-        out->buffered_rows = sf_feed_depth(feed);
-        out->journal_bytes = feed->journal ? sf_journal_inspect(feed->journal).size_bytes : 0;
-        pthread_mutex_unlock(&feed->lock);
-    } else {
-        status = sf_fail(err, SF_NOT_FOUND, "there is no source \"%s\"", name);
-    }
-    pthread_mutex_unlock(&runtime->lock);
-    return status;
+    sf_feed *feed = sf_feed_pin(runtime, name);
+    if (!feed)
+        return sf_fail(err, SF_NOT_FOUND, "there is no source \"%s\"", name);
+    pthread_mutex_lock(&feed->lock);
+    *out = feed->stats;
+    out->position = feed->end;
+    out->first_position = sf_feed_oldest(feed);
+    out->watermark = feed->marker.watermark;
+    out->log_bytes = feed->bytes;
+    out->buffered_rows = sf_feed_depth(feed);
+    out->journal_bytes = feed->journal ? sf_journal_inspect(feed->journal).size_bytes : 0;
+    pthread_mutex_unlock(&feed->lock);
+    sf_feed_unpin(feed);
+    return SF_OK;
 }
 
 /* ---- waiting and checkpoints ---- */

@@ -8,7 +8,7 @@
  * Threads  Every function may be called from any thread but the pool's workers. Those that say
  *          "blocks" may wait for a disk or for the end of an epoch.
  * Memory   Texts and arrays are read during the call. Names are unique among sources and queries;
- *          they are the keys of state on disk.
+ *          they are the keys of state on disk. Snapshots may outlive their query, not the runtime.
  * Fails    SF_NOT_FOUND, SF_EXISTS, SF_CONFLICT (wrong state, names the other entity), the
  *          compiler's errors, the disk's. A query that fails while it runs stops alone, with its
  *          error in its status. */
@@ -57,7 +57,8 @@ SF_MUST_USE sf_status sf_runtime_add_source(sf_runtime *runtime, const sf_source
  * Blocks. */
 SF_MUST_USE sf_status sf_runtime_change_source(sf_runtime *runtime, const sf_source_spec *spec,
                                                sf_error *err);
-/* SF_CONFLICT while a running query reads it. Its journal goes too. Blocks. */
+/* SF_CONFLICT while a running query reads it. Its journal goes too, and the saved state of the queries
+ * that read it. Blocks. */
 SF_MUST_USE sf_status sf_runtime_remove_source(sf_runtime *runtime, const char *name,
                                                sf_error *err);
 
@@ -79,9 +80,10 @@ SF_MUST_USE sf_status sf_runtime_source_stats(sf_runtime *runtime, const char *n
                                               sf_source_stats *out, sf_error *err);
 
 /* Rows pushed by a client, parsed with the source's schema. done is called once, from any thread:
- * when the rows are as durable as the source promises, or with the error. Takes no reference that
- * outlives the call other than the batches'. Refusals that need no waiting come as the return
- * value, and done is not called: SF_OVERLOADED (with *retry_ms), SF_CONFLICT (kind), SF_NOT_FOUND.
+ * when the rows are as durable as the source promises (policy Inline: and read by all), or with the
+ * error. Takes no reference that outlives the call other than the batches'. Refusals that need no
+ * waiting come as the return value, and done is not called: SF_OVERLOADED (with *retry_ms),
+ * SF_CONFLICT (kind), SF_NOT_FOUND.
  * has_retract: some row has _retract true; refused (SF_INVALID) unless LATEST BY reads it. */
 typedef struct {
     uint64_t accepted, dropped;

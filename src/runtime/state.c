@@ -2,7 +2,8 @@
  *
  *   member:<name>  a member's image (engine)        group       the group's
  *   members        u32 count, names                 pages:<arrangement>  u32 number of its pages
- *   source:<name>  u64 position, i64 watermark of a source without journal
+ *   numbers        u32: the next free one   source:<name>  u64 position, i64 watermark of a source
+ *                                                          without journal
  *
  * docs/formats/checkpoint.md. A page that is gone is kept as an empty one. */
 #include "runtime/internal.h"
@@ -19,9 +20,44 @@ static sf_str key_of(char *out, const char *kind, const char *name)
 
 /* ---- opening ---- */
 
+static sf_state_member *find_member(const sf_state *state, const char *name)
+{
+    for (size_t i = 0; i < state->members.len; i++)
+        if (strcmp(state->members.data[i].name, name) == 0)
+            return &state->members.data[i];
+    return NULL;
+}
+
+/* The member of this name, new ones without an image. NULL: out of memory. */
+static sf_state_member *need_member(sf_state *state, sf_str name)
+{
+    char *copy = sf_strndup(name.data, name.len);
+    sf_state_member *found = copy ? find_member(state, copy) : NULL;
+    sf_state_member member = {.name = copy};
+    if (found || !copy || !SF_VEC_PUSH(&state->members, member)) {
+        sf_free(copy);
+        return found;
+    }
+    return &state->members.data[state->members.len - 1];
+}
+
+/* What a member's image says of itself; SF_NOT_FOUND: there is none. reads as sf_image_describe. */
+static sf_status describe(const sf_state *state, const char *member, const char *source,
+                          uint64_t *frontier, bool *reads, sf_error *err)
+{
+    char key[KEY_BYTES];
+    sf_buf blob = {0};
+    *frontier = 0;
+    sf_status status = sf_ckpt_get_blob(state->ckpt, key_of(key, "member", member), &blob, err);
+    if (status == SF_OK && !sf_image_describe(sf_buf_str(&blob), source, frontier, reads))
+        *frontier = 0; /* of another version: loading says so */
+    sf_buf_deinit(&blob);
+    return status;
+}
+
 static sf_status read_members(sf_state *state, sf_error *err)
 {
-    sf_buf blob = {0}, head = {0};
+    sf_buf blob = {0};
     sf_status status = sf_ckpt_get_blob(state->ckpt, SF_STR("members"), &blob, err);
     sf_reader in = {.data = (const uint8_t *)blob.data, .len = blob.len};
     uint32_t count = status == SF_OK ? sf_read_u32(&in) : 0;
@@ -29,21 +65,17 @@ static sf_status read_members(sf_state *state, sf_error *err)
         status = SF_OK;
     for (uint32_t i = 0; i < count && status == SF_OK; i++) {
         sf_str name = sf_read_str(&in);
-        char *copy = in.failed ? NULL : sf_strndup(name.data, name.len);
-        if (!copy || !SF_VEC_PUSH(&state->members, copy)) {
-            sf_free(copy);
+        sf_state_member *member = in.failed ? NULL : need_member(state, name);
+        if (member)
+            status = describe(state, member->name, NULL, &member->frontier, NULL, err);
+        else
             status = in.failed
                          ? sf_fail(err, SF_CORRUPT, "\"%s\" lists its members wrongly", state->path)
                          : sf_fail_memory(err);
-        }
-    }
-    if (status == SF_OK && sf_ckpt_get_blob(state->ckpt, SF_STR("group"), &head, NULL) == SF_OK) {
-        sf_reader group = {.data = (const uint8_t *)head.data, .len = head.len};
-        (void)sf_read_u32(&group);
-        state->epoch = sf_read_u64(&group);
+        if (status == SF_NOT_FOUND)
+            status = SF_OK;
     }
     sf_buf_deinit(&blob);
-    sf_buf_deinit(&head);
     return status;
 }
 
@@ -53,6 +85,7 @@ sf_status sf_state_open(sf_runtime *runtime, const char *path, sf_state **out, s
     if (!state)
         return sf_fail_memory(err);
     pthread_mutex_init(&state->lock, NULL);
+    state->runtime = runtime;
     state->path = sf_strdup(path);
     sf_status status = state->path
                            ? sf_ckpt_open(&runtime->options.port.disk, path, &state->ckpt, err)
@@ -73,7 +106,7 @@ void sf_state_close(sf_state *state)
         return;
     sf_ckpt_close(state->ckpt);
     for (size_t i = 0; i < state->members.len; i++)
-        sf_free(state->members.data[i]);
+        sf_free(state->members.data[i].name);
     for (size_t i = 0; i < state->arrangements.len; i++)
         sf_free(state->arrangements.data[i]);
     SF_VEC_DEINIT(&state->members);
@@ -84,22 +117,18 @@ void sf_state_close(sf_state *state)
     sf_free(state);
 }
 
-static bool holds(const sf_state *state, const char *member)
-{
-    for (size_t i = 0; i < state->members.len; i++)
-        if (strcmp(state->members.data[i], member) == 0)
-            return true;
-    return false;
-}
-
-sf_state *sf_state_of(sf_runtime *runtime, const char *member)
+sf_state *sf_state_of(sf_runtime *runtime, const char *name)
 {
     sf_state *newest = NULL;
+    uint64_t frontier = 0;
     for (size_t i = 0; i < runtime->states.len; i++) {
         sf_state *state = runtime->states.data[i];
         pthread_mutex_lock(&state->lock);
-        if (holds(state, member) && (!newest || state->epoch > newest->epoch))
+        const sf_state_member *member = find_member(state, name);
+        if (member && (!newest || member->frontier > frontier)) {
             newest = state;
+            frontier = member->frontier;
+        }
         pthread_mutex_unlock(&state->lock);
     }
     return newest;
@@ -131,6 +160,38 @@ void sf_state_find_source(sf_runtime *runtime, const char *name, uint64_t *posit
 
 /* ---- numbers of arrangements ---- */
 
+static sf_status get_number(const sf_state *state, sf_str key, uint32_t *out, sf_error *err)
+{
+    sf_buf blob = {0};
+    sf_status status = sf_ckpt_get_blob(state->ckpt, key, &blob, err);
+    sf_reader in = {.data = (const uint8_t *)blob.data, .len = blob.len};
+    *out = sf_read_u32(&in);
+    sf_buf_deinit(&blob);
+    if (status == SF_OK && in.failed)
+        status = sf_fail(err, SF_CORRUPT, "\"%s\" has no number in \"%.*s\"", state->path,
+                         SF_STR_ARG(key));
+    return status;
+}
+
+static sf_status put_number(const sf_state *state, sf_str key, uint32_t number, sf_error *err)
+{
+    uint8_t bytes[4] = {(uint8_t)number, (uint8_t)(number >> 8), (uint8_t)(number >> 16),
+                        (uint8_t)(number >> 24)};
+    return sf_ckpt_put_blob(state->ckpt, key, bytes, sizeof bytes, err);
+}
+
+/* The next number that is free, for `key`. */
+static sf_status new_number(const sf_state *state, sf_str key, uint32_t *out, sf_error *err)
+{
+    sf_status status = get_number(state, SF_STR("numbers"), out, err);
+    if (status == SF_NOT_FOUND)
+        *out = 0;
+    else
+        SF_TRY(status);
+    SF_TRY(put_number(state, key, *out, err));
+    return put_number(state, SF_STR("numbers"), *out + 1, err);
+}
+
 /* The number under which an arrangement's pages stand; a new one is given when `create`. */
 static sf_status number_of(sf_state *state, const char *arrangement, bool create, uint32_t *out,
                            sf_error *err)
@@ -141,40 +202,20 @@ static sf_status number_of(sf_state *state, const char *arrangement, bool create
             return SF_OK;
         }
     }
-    char key[KEY_BYTES];
-    sf_buf blob = {0};
-    sf_status status =
-        sf_ckpt_get_blob(state->ckpt, key_of(key, "pages", arrangement), &blob, NULL);
-    sf_reader in = {.data = (const uint8_t *)blob.data, .len = blob.len};
-    *out = sf_read_u32(&in);
-    sf_buf_clear(&blob);
-    if (status == SF_NOT_FOUND && create) {
-        uint32_t next = 0;
-        if (sf_ckpt_get_blob(state->ckpt, SF_STR("numbers"), &blob, NULL) == SF_OK) {
-            in = (sf_reader){.data = (const uint8_t *)blob.data, .len = blob.len};
-            next = sf_read_u32(&in);
-        }
-        sf_buf number = {0};
-        *out = next;
-        sf_buf_put_u32(&number, next);
-        status = number.failed ? sf_fail_memory(err)
-                               : sf_ckpt_put_blob(state->ckpt, key_of(key, "pages", arrangement),
-                                                  number.data, number.len, err);
-        sf_buf_clear(&number);
-        sf_buf_put_u32(&number, next + 1);
-        if (status == SF_OK)
-            status = sf_ckpt_put_blob(state->ckpt, SF_STR("numbers"), number.data, number.len, err);
-        sf_buf_deinit(&number);
-    }
-    sf_buf_deinit(&blob);
-    char *copy = status == SF_OK ? sf_strdup(arrangement) : NULL;
+    char text[KEY_BYTES];
+    sf_str key = key_of(text, "pages", arrangement);
+    sf_status status = get_number(state, key, out, err);
+    if (status == SF_NOT_FOUND && create)
+        status = new_number(state, key, out, err);
+    SF_TRY(status);
+    char *copy = sf_strdup(arrangement);
     if (copy && SF_VEC_PUSH(&state->arrangements, copy)) {
         if (SF_VEC_PUSH(&state->numbers, *out))
             return SF_OK;
         state->arrangements.len--;
     }
     sf_free(copy);
-    return status == SF_OK ? sf_fail_memory(err) : status;
+    return sf_fail_memory(err);
 }
 
 /* What was numbered in a transaction that failed is not known to the file. */
@@ -186,11 +227,56 @@ static void forget_numbers(sf_state *state)
     state->numbers.len = 0;
 }
 
+/* ---- transactions ---- */
+
+/* Ends what sf_ckpt_begin began, as `status` says; members change with the file. Lock held. */
+static sf_status end_transaction(sf_state *state, sf_status status, sf_error *err)
+{
+    if (status == SF_OK)
+        status = sf_ckpt_commit(state->ckpt, err);
+    else
+        sf_ckpt_rollback(state->ckpt);
+    for (size_t i = 0; i < state->members.len; i++) {
+        sf_state_member *member = &state->members.data[i];
+        if (status == SF_OK && member->writing)
+            member->frontier = member->writing;
+        member->writing = 0;
+    }
+    if (status != SF_OK)
+        forget_numbers(state);
+    return status;
+}
+
+/* Lists all members but one (NULL: all). */
+static sf_status put_members(sf_state *state, const char *without, sf_error *err)
+{
+    sf_buf blob = {0};
+    uint32_t count = (uint32_t)state->members.len;
+    sf_buf_put_u32(&blob, without && find_member(state, without) ? count - 1 : count);
+    for (size_t i = 0; i < state->members.len; i++)
+        if (!without || strcmp(state->members.data[i].name, without) != 0)
+            sf_buf_put_str(&blob, sf_str_of(state->members.data[i].name));
+    sf_status status =
+        blob.failed ? sf_fail_memory(err)
+                    : sf_ckpt_put_blob(state->ckpt, SF_STR("members"), blob.data, blob.len, err);
+    sf_buf_deinit(&blob);
+    return status;
+}
+
 /* ---- writing ---- */
 
 static sf_status put_blob(void *self, const char *key, const void *bytes, size_t len, sf_error *err)
 {
+    static const char of_member[] = "member:";
     sf_state *state = self;
+    uint64_t frontier;
+    if (strncmp(key, of_member, sizeof of_member - 1) == 0 &&
+        sf_image_describe((sf_str){bytes, len}, NULL, &frontier, NULL)) {
+        sf_state_member *member = need_member(state, sf_str_of(key + sizeof of_member - 1));
+        if (!member)
+            return sf_fail_memory(err);
+        member->writing = frontier;
+    }
     return sf_ckpt_put_blob(state->ckpt, sf_str_of(key), bytes, len, err);
 }
 
@@ -204,31 +290,16 @@ static sf_status put_page(void *self, const char *arrangement, uint32_t page_no,
                             bytes ? SF_PAGE_BYTES : 0, err);
 }
 
-static sf_status put_members(sf_state *state, sf_error *err)
+/* What it has of another query of this name, or of a life before, must not be mixed in. */
+static sf_status drop_pages(void *self, const char *arrangement, sf_error *err)
 {
-    sf_buf blob = {0};
-    sf_buf_put_u32(&blob, (uint32_t)state->members.len);
-    for (size_t i = 0; i < state->members.len; i++)
-        sf_buf_put_str(&blob, sf_str_of(state->members.data[i]));
-    sf_status status =
-        blob.failed ? sf_fail_memory(err)
-                    : sf_ckpt_put_blob(state->ckpt, SF_STR("members"), blob.data, blob.len, err);
-    sf_buf_deinit(&blob);
-    return status;
-}
-
-static sf_status add_members(sf_state *state, const sf_cell *cell, sf_error *err)
-{
-    for (size_t i = 0; i < cell->queries.len; i++) {
-        if (holds(state, cell->queries.data[i]->name))
-            continue;
-        char *copy = sf_strdup(cell->queries.data[i]->name);
-        if (!copy || !SF_VEC_PUSH(&state->members, copy)) {
-            sf_free(copy);
-            return sf_fail_memory(err);
-        }
-    }
-    return put_members(state, err);
+    sf_state *state = self;
+    uint32_t number;
+    sf_status status = number_of(state, arrangement, false, &number, err);
+    if (status == SF_NOT_FOUND)
+        return SF_OK;
+    SF_TRY(status);
+    return sf_ckpt_drop_pages(state->ckpt, number, 0, err);
 }
 
 /* Where sources without a journal stand, so that positions never go back. */
@@ -254,17 +325,20 @@ static sf_status put_sources(sf_state *state, const sf_cell *cell, sf_error *err
     return SF_OK;
 }
 
-static sf_status write_all(sf_state *state, sf_cell *cell, const sf_image *image, bool whole,
+static sf_status write_all(sf_state *state, const sf_cell *cell, const sf_image *image,
                            sf_error *err)
 {
-    sf_image_sink sink = {.put_blob = put_blob, .put_page = put_page, .self = state};
-    SF_TRY(sf_image_write(image, whole, &sink, err));
-    SF_TRY(add_members(state, cell, err));
+    sf_image_sink sink = {
+        .put_blob = put_blob, .put_page = put_page, .drop_pages = drop_pages, .self = state};
+    SF_TRY(sf_image_write(image, false, &sink, err));
+    for (size_t i = 0; i < cell->queries.len; i++)
+        if (!need_member(state, sf_str_of(cell->queries.data[i]->name)))
+            return sf_fail_memory(err);
+    SF_TRY(put_members(state, NULL, err));
     return put_sources(state, cell, err);
 }
 
-sf_status sf_state_write(sf_state *state, sf_cell *cell, const sf_image *image, bool whole,
-                         sf_error *err)
+sf_status sf_state_write(sf_state *state, sf_cell *cell, const sf_image *image, sf_error *err)
 {
     /* What the image has counted must not be lost behind it. */
     for (size_t i = 0; i < cell->readers.len; i++)
@@ -272,66 +346,135 @@ sf_status sf_state_write(sf_state *state, sf_cell *cell, const sf_image *image, 
             SF_TRY(sf_journal_sync(cell->readers.data[i]->feed->journal, err));
     pthread_mutex_lock(&state->lock);
     sf_status status = sf_ckpt_begin(state->ckpt, err);
-    if (status == SF_OK) {
-        status = write_all(state, cell, image, whole, err);
-        if (status == SF_OK)
-            status = sf_ckpt_commit(state->ckpt, err);
-        else
-            sf_ckpt_rollback(state->ckpt);
-        if (status != SF_OK)
-            forget_numbers(state);
-    }
+    if (status == SF_OK)
+        status = end_transaction(state, write_all(state, cell, image, err), err);
     pthread_mutex_unlock(&state->lock);
     return status;
 }
 
 /* ---- forgetting ---- */
 
-static sf_status forget_all(sf_state *state, const char *member, sf_error *err)
+static sf_status drop_image(sf_state *state, const char *member, sf_error *err)
 {
     char key[KEY_BYTES], arrangement[KEY_BYTES];
     SF_TRY(sf_ckpt_drop_blob(state->ckpt, key_of(key, "member", member), err));
     for (uint32_t n = 0;; n++) {
         uint32_t number;
         snprintf(arrangement, sizeof arrangement, "%s/%u", member, n);
-        if (number_of(state, arrangement, false, &number, NULL) != SF_OK)
-            break;
+        sf_status status = number_of(state, arrangement, false, &number, err);
+        if (status == SF_NOT_FOUND)
+            return SF_OK;
+        SF_TRY(status);
         SF_TRY(sf_ckpt_drop_pages(state->ckpt, number, 0, err));
     }
-    return put_members(state, err);
 }
 
-sf_status sf_state_forget(sf_state *state, const char *member, sf_error *err)
+static void remove_member(sf_state *state, sf_state_member *member)
+{
+    sf_free(member->name);
+    *member = state->members.data[--state->members.len];
+}
+
+sf_status sf_state_forget(sf_state *state, const char *name, bool keep_name, sf_error *err)
 {
     pthread_mutex_lock(&state->lock);
-    char *name = NULL;
-    for (size_t i = 0; i < state->members.len && !name; i++) {
-        if (strcmp(state->members.data[i], member) == 0) {
-            name = state->members.data[i];
-            state->members.data[i] = state->members.data[--state->members.len];
-        }
+    sf_state_member *member = find_member(state, name);
+    bool due = member && (member->frontier > 0 || !keep_name);
+    sf_status status = due ? sf_ckpt_begin(state->ckpt, err) : SF_OK;
+    if (due && status == SF_OK) {
+        status = drop_image(state, name, err);
+        if (status == SF_OK && !keep_name)
+            status = put_members(state, name, err);
+        status = end_transaction(state, status, err);
     }
-    sf_status status = name ? sf_ckpt_begin(state->ckpt, err) : SF_OK;
-    if (name && status == SF_OK) {
-        status = forget_all(state, member, err);
-        if (status == SF_OK)
-            status = sf_ckpt_commit(state->ckpt, err);
-        else
-            sf_ckpt_rollback(state->ckpt);
+    if (due && status == SF_OK) {
+        member->frontier = 0;
+        if (!keep_name)
+            remove_member(state, member);
     }
-    if (name && status != SF_OK)
-        state->members.data[state->members.len++] = name; /* its place is still there */
-    else
-        sf_free(name);
     pthread_mutex_unlock(&state->lock);
     return status;
+}
+
+/* SF_OK: reads[i] says of each member's image whether its query reads the source; one may be gone. */
+static sf_status drop_readers(sf_state *state, const char *source, bool *reads, sf_error *err)
+{
+    char key[KEY_BYTES];
+    SF_TRY(sf_ckpt_drop_blob(state->ckpt, key_of(key, "source", source), err));
+    for (size_t i = 0; i < state->members.len; i++) {
+        uint64_t frontier;
+        const char *name = state->members.data[i].name;
+        sf_status status = describe(state, name, source, &frontier, &reads[i], err);
+        if (status == SF_OK && reads[i])
+            status = drop_image(state, name, err);
+        if (status != SF_OK && status != SF_NOT_FOUND)
+            return status;
+    }
+    return SF_OK;
+}
+
+sf_status sf_state_forget_readers(sf_state *state, const char *source, sf_error *err)
+{
+    pthread_mutex_lock(&state->lock);
+    bool *reads = sf_calloc(state->members.len + 1, sizeof *reads);
+    sf_status status = reads ? sf_ckpt_begin(state->ckpt, err) : sf_fail_memory(err);
+    if (status == SF_OK)
+        status = end_transaction(state, drop_readers(state, source, reads, err), err);
+    for (size_t i = 0; status == SF_OK && i < state->members.len; i++)
+        if (reads[i])
+            state->members.data[i].frontier = 0;
+    sf_free(reads);
+    pthread_mutex_unlock(&state->lock);
+    return status;
+}
+
+/* A file that holds nothing any more goes. */
+static sf_status drop_empty(sf_runtime *runtime, sf_error *err)
+{
+    for (size_t s = 0; s < runtime->states.len;) {
+        sf_state *state = runtime->states.data[s];
+        if (state->members.len > 0) {
+            s++;
+            continue;
+        }
+        sf_ckpt_close(state->ckpt);
+        state->ckpt = NULL;
+        sf_status status = sf_ckpt_destroy(&runtime->options.port.disk, state->path, err);
+        sf_state_close(state);
+        runtime->states.data[s] = runtime->states.data[--runtime->states.len];
+        SF_TRY(status);
+    }
+    return SF_OK;
+}
+
+sf_status sf_states_clean(sf_runtime *runtime, sf_error *err)
+{
+    for (size_t s = 0; s < runtime->states.len; s++) {
+        sf_state *state = runtime->states.data[s];
+        for (size_t i = 0; i < state->members.len;) {
+            const char *name = state->members.data[i].name;
+            if (sf_state_of(runtime, name) == state)
+                i++;
+            else /* its place is taken by another member */
+                SF_TRY(sf_state_forget(state, name, false, err));
+        }
+    }
+    return drop_empty(runtime, err);
 }
 
 /* ---- reading ---- */
 
 static sf_status get_blob(void *self, const char *key, sf_buf *out, sf_error *err)
 {
-    return sf_ckpt_get_blob(((sf_state *)self)->ckpt, sf_str_of(key), out, err);
+    static const char of_member[] = "member:";
+    sf_state *state = self;
+    bool member = strncmp(key, of_member, sizeof of_member - 1) == 0;
+    if (member && sf_state_of(state->runtime, key + sizeof of_member - 1) != state)
+        return sf_fail(err, SF_NOT_FOUND, "\"%s\" has no newest image", state->path);
+    pthread_mutex_lock(&state->lock);
+    sf_status status = sf_ckpt_get_blob(state->ckpt, sf_str_of(key), out, err);
+    pthread_mutex_unlock(&state->lock);
+    return status;
 }
 
 typedef struct {
@@ -358,15 +501,19 @@ static sf_status each_page(void *self, const char *arrangement,
 {
     sf_state *state = self;
     uint32_t number;
-    sf_status status = number_of(state, arrangement, false, &number, err);
-    if (status == SF_NOT_FOUND)
-        return SF_OK; /* it never had a page */
-    SF_TRY(status);
     page_visit to = {visit, arg, state->path};
-    return sf_ckpt_each_page(state->ckpt, number, visit_page, &to, err);
+    pthread_mutex_lock(&state->lock);
+    sf_status status = number_of(state, arrangement, false, &number, err);
+    if (status == SF_OK)
+        status = sf_ckpt_each_page(state->ckpt, number, visit_page, &to, err);
+    else if (status == SF_NOT_FOUND)
+        status = SF_OK; /* it never had a page */
+    pthread_mutex_unlock(&state->lock);
+    return status;
 }
 
-sf_image_source sf_state_source(sf_state *state)
+sf_status sf_state_load(sf_state *state, sf_group *group, bool *restored, sf_error *err)
 {
-    return (sf_image_source){.get_blob = get_blob, .each_page = each_page, .self = state};
+    sf_image_source source = {.get_blob = get_blob, .each_page = each_page, .self = state};
+    return sf_group_load(group, &source, restored, err);
 }

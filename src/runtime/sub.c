@@ -97,12 +97,13 @@ void sf_topic_put(sf_topic *topic)
 
 /* ---- queues ---- */
 
-static void skip_all(sf_sub *sub, const sf_frame *newest)
+/* What is queued, and what follows it, is let go. */
+static void skip_all(sf_sub *sub, uint64_t seq_from, uint64_t seq_to, uint64_t rows)
 {
     if (!sub->missed) {
         sub->missed = true;
         sub->missed_from =
-            sub->head < sub->frames.len ? sub->frames.data[sub->head]->seq : newest->seq;
+            sub->head < sub->frames.len ? sub->frames.data[sub->head]->seq : seq_from;
         sub->missed_rows = 0;
     }
     for (size_t i = sub->head; i < sub->frames.len; i++) {
@@ -111,28 +112,33 @@ static void skip_all(sf_sub *sub, const sf_frame *newest)
     }
     sub->frames.len = sub->head = 0;
     sub->bytes = 0;
-    sub->missed_rows += newest->rows;
-    sub->missed_to = newest->seq;
+    sub->missed_rows += rows;
+    sub->missed_to = seq_to;
 }
 
-/* True: the reader must be woken. */
+/* Lock held. True: the reader must be woken. */
+static bool rouse(sf_sub *sub)
+{
+    bool wake = !sub->awake;
+    sub->awake = true;
+    return wake;
+}
+
 static bool offer(sf_sub *sub, sf_frame *frame)
 {
     pthread_mutex_lock(&sub->lock);
     size_t bytes = frame->json.len + FRAME_OVERHEAD;
     /* An empty queue takes a frame of any size, unless the reader is still to be told of a gap: then
      * the gap grows, so that a reader that sleeps costs nothing. */
-    bool fits = sub->bytes + bytes <= sub->queue_bytes && !sub->missed;
-    fits = fits || (sub->head == sub->frames.len && !sub->missed);
-    sf_frame *kept = fits ? frame_ref(frame) : NULL;
+    bool fits = sub->bytes + bytes <= sub->queue_bytes || sub->head == sub->frames.len;
+    sf_frame *kept = fits && !sub->missed ? frame_ref(frame) : NULL;
     if (kept && SF_VEC_PUSH(&sub->frames, kept)) {
         sub->bytes += bytes;
     } else {
         sf_frame_unref(kept);
-        skip_all(sub, frame);
+        skip_all(sub, frame->seq, frame->seq, frame->rows);
     }
-    bool wake = !sub->awake;
-    sub->awake = true;
+    bool wake = rouse(sub);
     pthread_mutex_unlock(&sub->lock);
     return wake;
 }
@@ -147,6 +153,21 @@ void sf_topic_publish(sf_topic *topic, sf_frame *frame)
     sf_frame_unref(frame);
 }
 
+void sf_topic_skip(sf_topic *topic, uint64_t seq_from, uint64_t seq_to, uint64_t rows)
+{
+    pthread_mutex_lock(&topic->lock);
+    for (size_t i = 0; i < topic->subs.len; i++) {
+        sf_sub *sub = topic->subs.data[i];
+        pthread_mutex_lock(&sub->lock);
+        skip_all(sub, seq_from, seq_to, rows);
+        bool wake = rouse(sub);
+        pthread_mutex_unlock(&sub->lock);
+        if (wake)
+            sub->wake(sub->arg);
+    }
+    pthread_mutex_unlock(&topic->lock);
+}
+
 void sf_topic_tell_state(sf_topic *topic, const char *state)
 {
     pthread_mutex_lock(&topic->lock);
@@ -154,8 +175,7 @@ void sf_topic_tell_state(sf_topic *topic, const char *state)
         sf_sub *sub = topic->subs.data[i];
         pthread_mutex_lock(&sub->lock);
         sub->state = state;
-        bool wake = !sub->awake;
-        sub->awake = true;
+        bool wake = rouse(sub);
         pthread_mutex_unlock(&sub->lock);
         if (wake)
             sub->wake(sub->arg);

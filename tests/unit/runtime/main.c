@@ -181,6 +181,14 @@ static const sf_case cases[] = {
     SF_CASE(subscribers_hear),
     SF_CASE(slow_subscribers_miss),
     SF_CASE(idle_sources_go_on),
+    SF_CASE(waiting_pushes_are_answered),
+    SF_CASE(gaps_are_told),
+    SF_CASE(polls_are_kept_whole),
+    SF_CASE(readers_stand_on_their_tables),
+    SF_CASE(groups_part_and_come_back),
+    SF_CASE(sources_come_anew),
+    SF_CASE(snapshots_outlive_queries),
+    SF_CASE(slow_polls_hold_nobody_up),
 };
 
 SF_RUN("runtime", cases)

@@ -67,6 +67,29 @@ void pushes_keep_to_their_policy(void)
     }
 }
 
+/* Who waits for room is bounded too, and is answered when there never will be any. */
+void waiting_pushes_are_answered(void)
+{
+    world w = {0};
+    sf_error err = {0};
+    outcome first, second, third;
+    CHECK(world_open(&w));
+    CHECK_INT(add_with_policy(&w, SF_INGEST_BLOCK, 4), SF_OK);
+    CHECK_INT(start_query(&w, "t", SF_PLAN_TABLE, SUMS, &err), SF_OK);
+    world_start(&w);
+    CHECK_INT(push(&w, "s", four, 4, &first, &err), SF_OK);
+    CHECK_INT(push(&w, "s", four, 3, &second, &err), SF_OK);
+    CHECK_INT(push(&w, "s", four, 2, &third, &err), SF_OVERLOADED);
+    CHECK_INT(first.calls, 1);
+    CHECK_INT(second.calls, 0);
+    sf_runtime_close(w.runtime);
+    w.runtime = NULL;
+    CHECK_INT(second.calls, 1);
+    CHECK_INT(second.status, SF_UNAVAILABLE);
+    CHECK_INT(third.calls, 0);
+    world_remove(&w);
+}
+
 static void not_called(void *arg, const sf_push_result *result, const sf_error *error)
 {
     SF_UNUSED(result);
@@ -267,6 +290,48 @@ void slow_subscribers_miss(void)
     sf_frame_unref(item.frame);
     sf_sub_close(slow);
     world_remove(&w);
+}
+
+/* Whatever memory fails: a reader gets every row of a pipeline that goes on, or is told how many it
+ * missed. */
+void gaps_are_told(void)
+{
+    bool survived = false;
+    uint32_t gaps = 0;
+    for (uint64_t n = 1; n < 500 && !survived; n++) {
+        world w = {0};
+        sf_error err = {0};
+        outcome out;
+        sf_sub *sub = NULL;
+        sf_sub_item item;
+        sf_query_stats stats;
+        int woken = 0;
+        uint64_t rows = 0, missed = 0;
+        REQUIRE(world_open(&w));
+        CHECK_INT(add_source(&w, "s", false), SF_OK);
+        CHECK_INT(start_query(&w, "p", SF_PLAN_PIPELINE, "SELECT v FROM s", &err), SF_OK);
+        world_start(&w);
+        REQUIRE_OK(sf_runtime_subscribe(w.runtime, SF_SUB_PIPELINE, "p", 0, count_wake, &woken,
+                                        &sub, &err),
+                   err);
+        CHECK_INT(push(&w, "s", four, 4, &out, &err), SF_OK);
+        sf_alloc_fail_after(n);
+        world_settle(&w);
+        sf_alloc_fail_after(0);
+        while (sf_sub_take(sub, &item) != SF_SUB_EMPTY) {
+            rows += item.event == SF_SUB_ROWS ? item.frame->rows : 0;
+            missed += item.event == SF_SUB_MISSED ? item.rows : 0;
+            sf_frame_unref(item.frame);
+        }
+        sf_runtime_query_stats(w.runtime, "p", &stats);
+        CHECK_INT(rows + missed, stats.state == SF_MEMBER_RUNNING ? 4 : 0);
+        gaps += missed > 0;
+        survived = rows == 4;
+        sf_sub_close(sub);
+        world_remove(&w);
+    }
+    CHECK(survived);
+    CHECK(gaps > 0);
 }
 
 /* ---- time ---- */

@@ -68,5 +68,14 @@ void results_are_kept(void);
 void subscribers_hear(void);
 void slow_subscribers_miss(void);
 void idle_sources_go_on(void);
+void waiting_pushes_are_answered(void);
+void gaps_are_told(void);
+
+void polls_are_kept_whole(void);
+void readers_stand_on_their_tables(void);
+void groups_part_and_come_back(void);
+void sources_come_anew(void);
+void snapshots_outlive_queries(void);
+void slow_polls_hold_nobody_up(void);
 
 #endif
