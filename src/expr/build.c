@@ -225,8 +225,9 @@ sf_status sf_expr_cast(sf_arena *arena, const sf_expr *arg, sf_type type, sf_spa
     }
     sf_fail_at(err, SF_INVALID, span, "%s cannot be converted to %s", sf_type_name(arg->type),
                sf_type_name(type));
-    sf_error_hint(err, type == SF_TYPE_JSON ? "Json comes from a Json field or ->"
-                                            : "convert to String first with TO_STRING");
+    sf_error_hint(err, type == SF_TYPE_JSON
+                           ? "TO_JSON makes Json of a value, PARSE_JSON of its text"
+                           : "convert to String first with TO_STRING");
     return SF_INVALID;
 }
 

@@ -61,6 +61,10 @@ DEFINE_MATH(asin, asin(x))
 DEFINE_MATH(acos, acos(x))
 DEFINE_MATH(atan, atan(x))
 DEFINE_MATH_2(atan2, atan2(x, y))
+DEFINE_MATH(sinh, sinh(x))
+DEFINE_MATH(cosh, cosh(x))
+DEFINE_MATH(tanh, tanh(x))
+DEFINE_MATH(cot, x == 0 ? NAN : 1 / tan(x))
 DEFINE_MATH(radians, x *(M_PI / 180))
 DEFINE_MATH(degrees, x *(180 / M_PI))
 
@@ -139,6 +143,38 @@ bool sf_fn_lcm(sf_call *call)
         SF_OUT(call, int64_t)[i] = over ? 0 : (int64_t)value;
         if (over && !sf_call_fail(call, i, SF_EVAL_OVERFLOW))
             return false;
+    }
+    return true;
+}
+
+bool sf_fn_bit_count(sf_call *call)
+{
+    for (uint32_t i = 0; i < call->rows; i++) {
+        uint64_t bits = (uint64_t)sf_operand_i64(&call->args[0], i);
+        SF_OUT(call, int64_t)[i] = __builtin_popcountll(bits);
+    }
+    return true;
+}
+
+/* Bounds may run either way, as PostgreSQL has it. */
+bool sf_fn_width_bucket(sf_call *call)
+{
+    for (uint32_t i = 0; i < call->rows; i++) {
+        double x = sf_operand_f64(&call->args[0], i), low = sf_operand_f64(&call->args[1], i);
+        double high = sf_operand_f64(&call->args[2], i);
+        int64_t count = sf_operand_i64(&call->args[3], i), bucket = 0;
+        bool up = low < high;
+        if (sf_call_is_null(call, i) || count <= 0 || count >= 1LL << 53 || low == high) {
+            SF_OUT(call, int64_t)[i] = 0;
+            if (!sf_call_fail(call, i, SF_EVAL_DOMAIN))
+                return false;
+            continue;
+        }
+        if (up ? x >= high : x <= high)
+            bucket = count + 1;
+        else if (up ? x >= low : x <= low) /* halves: the difference may be out of range */
+            bucket = (int64_t)floor((double)count * ((x / 2 - low / 2) / (high / 2 - low / 2))) + 1;
+        SF_OUT(call, int64_t)[i] = bucket;
     }
     return true;
 }

@@ -4,6 +4,7 @@
 
 #include "text/text.h"
 
+#include <stdio.h>
 #include <utf8proc.h>
 
 /* Longer results fail: nested calls could double a text without end. */
@@ -394,5 +395,49 @@ bool sf_fn_chr(sf_call *call)
         else if (!sf_call_is_null(call, i))
             sf_text_put(&out, i, (sf_str){bytes, len});
     }
+    return sf_text_end(&out) && ok;
+}
+
+bool sf_fn_to_hex(sf_call *call)
+{
+    sf_text_out out;
+    if (!sf_text_begin(&out, call, NULL))
+        return false;
+    for (uint32_t i = 0; i < call->rows; i++) {
+        char digits[17];
+        uint64_t value = (uint64_t)sf_operand_i64(&call->args[0], i);
+        int len = snprintf(digits, sizeof digits, "%llx", (unsigned long long)value);
+        sf_text_put(&out, i, (sf_str){digits, (size_t)len});
+    }
+    return sf_text_end(&out);
+}
+
+/* substring(text, 1, from - 1) || part || substring(text, from + count) */
+bool sf_fn_overlay(sf_call *call)
+{
+    sf_text_out out;
+    if (!sf_text_begin(&out, call, NULL))
+        return false;
+    sf_buf buf = {0};
+    bool ok = true;
+    for (uint32_t i = 0; i < call->rows && ok; i++) {
+        if (sf_call_is_null(call, i))
+            continue;
+        sf_str text = sf_operand_str(&call->args[0], i), part = sf_operand_str(&call->args[1], i);
+        int64_t from = sf_operand_i64(&call->args[2], i), next;
+        int64_t count =
+            call->arg_count > 3 ? sf_operand_i64(&call->args[3], i) : (int64_t)sf_char_count(part);
+        if (from < 1 || !sf_add_i64(from, count, &next)) {
+            ok = sf_call_fail(call, i, SF_EVAL_DOMAIN);
+            continue;
+        }
+        sf_buf_clear(&buf);
+        sf_str rest = sf_skip_chars(text, (size_t)from - 1);
+        put_part(&buf, (sf_str){text.data, (size_t)(rest.data - text.data)});
+        put_part(&buf, part);
+        put_part(&buf, sf_skip_chars(text, next < 1 ? 0 : (size_t)next - 1));
+        ok = put_result(call, &out, i, &buf);
+    }
+    sf_buf_deinit(&buf);
     return sf_text_end(&out) && ok;
 }

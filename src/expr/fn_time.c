@@ -257,6 +257,101 @@ bool sf_fn_add_months(sf_call *call)
     return true;
 }
 
+/* Some units on. */
+static bool moved(sf_time_unit unit, int64_t count, int64_t ms, int64_t *out)
+{
+    int64_t step = unit == SF_UNIT_WEEK ? 7 * (int64_t)MS_PER_DAY : fixed_ms(unit), by;
+    if (step)
+        return !__builtin_mul_overflow(step, count, &by) && sf_add_i64(ms, by, out);
+    int64_t months = unit == SF_UNIT_MONTH     ? 1
+                     : unit == SF_UNIT_QUARTER ? 3
+                     : unit == SF_UNIT_YEAR    ? 12
+                     : unit == SF_UNIT_DECADE  ? 120
+                     : unit == SF_UNIT_CENTURY ? 1200
+                                               : 0;
+    return months && !__builtin_mul_overflow(months, count, &by) && months_on(ms, by, out);
+}
+
+static bool add_units(sf_call *call, bool back)
+{
+    for (uint32_t i = 0; i < call->rows; i++) {
+        sf_time_unit unit;
+        int64_t *out = &SF_OUT(call, int64_t)[i], count = sf_operand_i64(&call->args[1], i);
+        *out = 0;
+        if (sf_call_is_null(call, i))
+            continue;
+        bool known = sf_time_unit_of(sf_operand_str(&call->args[0], i), &unit);
+        bool fits = !back || !__builtin_sub_overflow(INT64_C(0), count, &count);
+        if (known && fits && moved(unit, count, sf_operand_i64(&call->args[2], i), out))
+            continue;
+        if (!sf_call_fail(call, i, known ? SF_EVAL_OVERFLOW : SF_EVAL_DOMAIN))
+            return false;
+    }
+    return true;
+}
+
+bool sf_fn_date_add(sf_call *call)
+{
+    return add_units(call, false);
+}
+
+bool sf_fn_date_sub(sf_call *call)
+{
+    return add_units(call, true);
+}
+
+bool sf_fn_date_bin(sf_call *call)
+{
+    for (uint32_t i = 0; i < call->rows; i++) {
+        int64_t length = sf_operand_i64(&call->args[0], i), ms = sf_operand_i64(&call->args[1], i);
+        int64_t origin = call->arg_count > 2 ? sf_operand_i64(&call->args[2], i) : 0;
+        int64_t *out = &SF_OUT(call, int64_t)[i], from, bin;
+        *out = 0;
+        if (sf_call_is_null(call, i))
+            continue;
+        bool fits = length > 0 && !__builtin_sub_overflow(ms, origin, &from) &&
+                    !__builtin_mul_overflow(sf_floor_div(from, length), length, &bin) &&
+                    sf_add_i64(origin, bin, out);
+        if (!fits && !sf_call_fail(call, i, SF_EVAL_DOMAIN))
+            return false;
+    }
+    return true;
+}
+
+bool sf_fn_last_day(sf_call *call)
+{
+    for (uint32_t i = 0; i < call->rows; i++) {
+        sf_civil c = sf_civil_from_ms(sf_operand_i64(&call->args[0], i));
+        SF_OUT(call, int64_t)[i] = 0;
+        if (!sf_call_is_null(call, i) &&
+            !civil_ms(c.year, c.month, days_in_month(c.year, c.month), &SF_OUT(call, int64_t)[i]) &&
+            !sf_call_fail(call, i, SF_EVAL_OVERFLOW))
+            return false;
+    }
+    return true;
+}
+
+bool sf_fn_make_timestamp(sf_call *call)
+{
+    for (uint32_t i = 0; i < call->rows; i++) {
+        int64_t part[5], *out = &SF_OUT(call, int64_t)[i];
+        for (uint32_t k = 0; k < 5; k++)
+            part[k] = sf_operand_i64(&call->args[k], i);
+        double second = sf_operand_f64(&call->args[5], i);
+        *out = 0;
+        bool exists = part[0] > -270000 && part[0] < 270000 && part[1] >= 1 && part[1] <= 12 &&
+                      part[2] >= 1 && part[2] <= 31 && part[3] >= 0 && part[3] < 24 &&
+                      part[4] >= 0 && part[4] < 60 && second >= 0 && second < 60 &&
+                      part[2] <= days_in_month(part[0], (int32_t)part[1]) &&
+                      civil_ms(part[0], (int32_t)part[1], (int32_t)part[2], out);
+        if (exists)
+            *out += part[3] * 3600000 + part[4] * 60000 + (int64_t)(second * 1000 + 0.5);
+        else if (!sf_call_fail(call, i, SF_EVAL_DOMAIN))
+            return false;
+    }
+    return true;
+}
+
 /* Boundaries of the unit between two times: 23:59 to 0:01 is one day. */
 static bool boundaries(sf_time_unit unit, int64_t from, int64_t to, int64_t *out)
 {

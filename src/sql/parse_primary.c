@@ -119,7 +119,7 @@ static sf_status unknown_type(sf_sqlp *p, sf_sql_name name)
     sf_fail_at(p->err, SF_SYNTAX, name.span, "type \"%.*s\" does not exist",
                (int)(name.text.len < 60 ? name.text.len : 60), name.text.data);
     if (sf_str_eq_nocase(name.text, SF_STR("JSON")))
-        sf_error_hint(p->err, "nothing converts to Json; declare the source's field as Json");
+        sf_error_hint(p->err, "TO_JSON makes Json of a value, PARSE_JSON of its text");
     else if (sf_str_eq_nocase(name.text, SF_STR("DECIMAL")) ||
              sf_str_eq_nocase(name.text, SF_STR("NUMERIC")))
         sf_error_hint(p->err,

@@ -40,7 +40,7 @@ void refusals(void)
         {"(coalesce l s)", "COALESCE mixes Long and String", NULL},
         {"(coalesce t l)", "COALESCE mixes Timestamp and Long", NULL},
         {"(cast Timestamp b)", "Bool cannot be converted to Timestamp", "TO_STRING"},
-        {"(cast Json s)", "String cannot be converted to Json", "->"},
+        {"(cast Json s)", "String cannot be converted to Json", "PARSE_JSON"},
         {"(like l 'a')", "like cannot take Long and String", NULL},
     };
     check_refusals(rows, SF_COUNT_OF(rows));

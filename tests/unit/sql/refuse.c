@@ -69,7 +69,7 @@ static const struct {
     {"SELECT 1 + * FROM s", "expected an expression, found \"*\"", "COUNT(*)", 1, 12},
     {"SELECT CASE WHEN a THEN 1 FROM s", "expected END of CASE, found \"FROM\"", "", 1, 27},
     {"SELECT CASE a THEN 1 END", "expected WHEN in CASE, found \"THEN\"", "", 1, 15},
-    {"SELECT CAST(a AS JSON) FROM s", "type \"JSON\" does not exist", "nothing converts", 1, 18},
+    {"SELECT CAST(a AS JSON) FROM s", "type \"JSON\" does not exist", "PARSE_JSON", 1, 18},
     {"SELECT CAST(a AS DECIMAL(10, 2)) FROM s", "type \"DECIMAL\" does not exist", "DOUBLE", 1, 18},
     {"SELECT CAST(a AS VARCHAR(10)) FROM s", "expected the end of the type, found \"(\"",
      "no length", 1, 25},
