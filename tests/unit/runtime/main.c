@@ -189,6 +189,7 @@ static const sf_case cases[] = {
     SF_CASE(sources_come_anew),
     SF_CASE(snapshots_outlive_queries),
     SF_CASE(slow_polls_hold_nobody_up),
+    SF_CASE(groups_change_under_load),
 };
 
 SF_RUN("runtime", cases)

@@ -77,5 +77,6 @@ void groups_part_and_come_back(void);
 void sources_come_anew(void);
 void snapshots_outlive_queries(void);
 void slow_polls_hold_nobody_up(void);
+void groups_change_under_load(void);
 
 #endif
