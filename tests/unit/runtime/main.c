@@ -186,6 +186,7 @@ static const sf_case cases[] = {
     SF_CASE(polls_are_kept_whole),
     SF_CASE(readers_stand_on_their_tables),
     SF_CASE(groups_part_and_come_back),
+    SF_CASE(foreign_state_is_left_alone),
     SF_CASE(sources_come_anew),
     SF_CASE(snapshots_outlive_queries),
     SF_CASE(slow_polls_hold_nobody_up),

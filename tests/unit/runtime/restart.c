@@ -164,6 +164,24 @@ void readers_stand_on_their_tables(void)
     }
 }
 
+static bool count_file(void *arg, const char *name)
+{
+    size_t len = strlen(name);
+    *(int *)arg += len > 3 && strcmp(name + len - 3, ".db") == 0;
+    return true;
+}
+
+static int state_files(const world *w)
+{
+    char path[96];
+    int count = 0;
+    sf_error err = {0};
+    sf_disk disk = sf_disk_system();
+    snprintf(path, sizeof path, "%s/state", w->dir);
+    CHECK_INT(disk.list(disk.self, path, count_file, &count, &err), SF_OK);
+    return count;
+}
+
 /* Queries change groups: each is found where its newest image is, over restarts. */
 void groups_part_and_come_back(void)
 {
@@ -195,7 +213,54 @@ void groups_part_and_come_back(void)
         CHECK_INT(sf_runtime_stop_query(w.runtime, "j", &err), SF_OK);
         world_close(&w);
         CHECK(world_open(&w));
+        CHECK_INT(state_files(&w), 1); /* of the last group; what is older is gone */
     }
+    world_remove(&w);
+}
+
+/* What cannot be read is not overwritten: the query says why it does not run, until its state is
+ * given up. */
+void foreign_state_is_left_alone(void)
+{
+    static const uint8_t foreign[] = {99, 0, 0, 0};
+    world w = {0};
+    char text[TEXT_BYTES], path[96];
+    sf_error err = {0};
+    sf_query_stats stats;
+    sf_ckpt *ckpt = NULL;
+    sf_disk disk = sf_disk_system();
+    CHECK(world_open(&w));
+    CHECK_INT(add_source(&w, "s", true), SF_OK);
+    world_start(&w);
+    CHECK_INT(start_query(&w, "t", SF_PLAN_TABLE, SUMS, &err), SF_OK);
+    push_all(&w, "s", four, 4);
+    world_close(&w);
+    snprintf(path, sizeof path, "%s/state/group-0.db", w.dir);
+    REQUIRE_OK(sf_ckpt_open(&disk, path, &ckpt, &err), err);
+    CHECK_INT(sf_ckpt_begin(ckpt, &err), SF_OK);
+    CHECK_INT(sf_ckpt_put_blob(ckpt, SF_STR("member:t"), foreign, sizeof foreign, &err), SF_OK);
+    CHECK_INT(sf_ckpt_commit(ckpt, &err), SF_OK);
+    sf_ckpt_close(ckpt);
+
+    for (int life = 0; life < 2; life++) {
+        CHECK(world_open(&w));
+        CHECK_INT(add_source(&w, "s", true), SF_OK);
+        CHECK_INT(start_query(&w, "t", SF_PLAN_TABLE, SUMS, &err), SF_OK);
+        world_start(&w);
+        world_pass(&w, 3000);
+        sf_runtime_query_stats(w.runtime, "t", &stats);
+        CHECK(stats.running && stats.state == SF_MEMBER_FAILED);
+        CHECK_INT(stats.error.status, SF_UNSUPPORTED);
+        CHECK(strstr(stats.error.message, "\"t\""));
+        if (life == 0)
+            world_close(&w);
+    }
+    CHECK_INT(sf_runtime_stop_query(w.runtime, "t", &err), SF_OK);
+    CHECK_INT(start_query(&w, "t", SF_PLAN_TABLE, SUMS, &err), SF_UNSUPPORTED);
+    CHECK_INT(sf_runtime_forget_query(w.runtime, "t", &err), SF_OK);
+    CHECK_INT(start_query(&w, "t", SF_PLAN_TABLE, SUMS, &err), SF_OK);
+    world_settle(&w);
+    CHECK_STR(table_of(&w, "t", text), " 1:15 2:20 3:1");
     world_remove(&w);
 }
 

@@ -74,6 +74,7 @@ void gaps_are_told(void);
 void polls_are_kept_whole(void);
 void readers_stand_on_their_tables(void);
 void groups_part_and_come_back(void);
+void foreign_state_is_left_alone(void);
 void sources_come_anew(void);
 void snapshots_outlive_queries(void);
 void slow_polls_hold_nobody_up(void);
