@@ -21,7 +21,7 @@ typedef struct sf_cli_command {
     int (*run)(const struct sf_cli_command *command, int argc, char **argv);
 } sf_cli_command;
 
-extern const sf_cli_command sf_cli_query, sf_cli_test;
+extern const sf_cli_command sf_cli_query, sf_cli_test, sf_cli_functions;
 extern const sf_cli_command sf_cli_login, sf_cli_logout, sf_cli_token, sf_cli_ls, sf_cli_get,
     sf_cli_create, sf_cli_start, sf_cli_stop, sf_cli_delete, sf_cli_rows, sf_cli_results,
     sf_cli_watch, sf_cli_validate, sf_cli_api, sf_cli_health, sf_cli_nspl;
@@ -67,6 +67,10 @@ void sf_cli_show_place(FILE *out, const char *name, sf_str text, bool warning, u
 /* All of them; without any, the error itself. */
 void sf_cli_show_diagnostics(FILE *out, const char *name, sf_str text,
                              const sf_diagnostics *diagnostics, const sf_error *err);
+
+/* Names, signatures and what they do, aligned. word: only those in whose name or kind it stands;
+ * NULL: all. How many were printed. */
+size_t sf_cli_print_functions(FILE *out, const char *word);
 
 /* ---- files ---- */
 

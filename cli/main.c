@@ -7,7 +7,8 @@ typedef struct {
 } group;
 
 static const group groups[] = {
-    {"In process, without a server:", {&sf_cli_query, &sf_cli_test, &sf_cli_nspl}},
+    {"In process, without a server:",
+     {&sf_cli_query, &sf_cli_test, &sf_cli_functions, &sf_cli_nspl}},
     {"Against a server:",
      {&sf_cli_login, &sf_cli_logout, &sf_cli_token, &sf_cli_health, &sf_cli_ls, &sf_cli_get,
       &sf_cli_create, &sf_cli_start, &sf_cli_stop, &sf_cli_delete, &sf_cli_rows, &sf_cli_results,

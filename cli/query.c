@@ -335,6 +335,22 @@ static sf_status run_query(session *s)
     return SF_OK;
 }
 
+/* SHOW FUNCTIONS is no query: it lists the registry. */
+static bool shows_functions(sf_str sql)
+{
+    static const char *const want[] = {"SHOW", "FUNCTIONS"};
+    static const sf_lexer_rules rules = {.line_comment = "--"};
+    sf_lexer lexer;
+    sf_lexer_init(&lexer, sql, &rules);
+    for (size_t i = 0; i < SF_COUNT_OF(want); i++) {
+        sf_token token = sf_lexer_next(&lexer);
+        if (token.kind != SF_TOKEN_WORD ||
+            !sf_str_eq_nocase(sf_token_raw(sql, token), sf_str_of(want[i])))
+            return false;
+    }
+    return sf_lexer_next(&lexer).kind == SF_TOKEN_END;
+}
+
 static int run_session(session *s, const words *w, const sf_cli_words *rest)
 {
     if (s->epoch_rows > SF_BATCH_ROWS_MAX)
@@ -347,6 +363,10 @@ static int run_session(session *s, const words *w, const sf_cli_words *rest)
             return SF_CLI_USAGE;
         }
         return sf_cli_fail(s->command, &s->error);
+    }
+    if (shows_functions(s->sql)) {
+        sf_cli_print_functions(stdout, NULL);
+        return SF_CLI_OK;
     }
     if (open_inputs(s) != SF_OK)
         return sf_cli_fail(s->command, &s->error);

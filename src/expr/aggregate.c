@@ -49,7 +49,7 @@ static const struct {
     const char *name;
     shape shape;
 } named[] = {
-#define AGG(name, shape, signature, text) {name, SHAPE_##shape},
+#define AGG(name, shape, signature, text, example, result) {name, SHAPE_##shape},
 #include "expr/aggregates.def"
 };
 

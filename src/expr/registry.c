@@ -7,9 +7,11 @@ static const sf_function functions[] = {
 };
 
 static const sf_function_info documented[] = {
-#define DOC(name, signature, family, text) {name, signature, text, family},
+#define DOC(name, signature, family, text, example, result)                                        \
+    {name, signature, text, family, example, result},
 #include "expr/functions.def"
-#define AGG(name, shape, signature, text) {name, signature, text, "aggregate"},
+#define AGG(name, shape, signature, text, example, result)                                         \
+    {name, signature, text, "aggregate", example, result},
 #include "expr/aggregates.def"
 };
 

@@ -103,6 +103,11 @@ sf_status sf_service_functions(sf_service *service, sf_answer *out, sf_error *er
         sf_put_text(&out->body, info->family);
         sf_buf_puts(&out->body, ",\"doc\":");
         sf_put_text(&out->body, info->doc);
+        sf_buf_printf(&out->body, ",\"kind\":\"%s\",\"example\":",
+                      strcmp(info->family, "aggregate") == 0 ? "aggregate" : "scalar");
+        sf_put_text(&out->body, info->example);
+        sf_buf_puts(&out->body, ",\"result\":");
+        sf_put_text(&out->body, info->result);
         sf_buf_putc(&out->body, '}');
     }
     sf_buf_putc(&out->body, ']');

@@ -168,7 +168,7 @@ void registry(void)
         REQUIRE(info);
         /* the signature starts with the name, and names come once */
         CHECK(strncmp(info->signature, info->name, strlen(info->name)) == 0);
-        CHECK(info->doc[0] && info->family[0]);
+        CHECK(info->doc[0] && info->family[0] && info->example[0] && info->result);
         for (uint32_t k = 0; k < i; k++)
             CHECK(strcmp(sf_function_at(k)->name, info->name) != 0);
     }
