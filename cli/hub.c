@@ -181,9 +181,11 @@ static sf_status connect_to(hub *h, struct lws_context *context, CURLU *url, con
         status = sf_fail(err, SF_INVALID, "this is no URL: \"%s\"", h->remote->url);
     int64_t number = 0;
     if (status == SF_OK && sf_parse_i64(sf_str_of(port), &number) == SF_PARSE_OK) {
+        /* What localhost means is known, also where no file and no name server says it. */
+        bool here = strcmp(host, "localhost") == 0;
         struct lws_client_connect_info info = {
             .context = context,
-            .address = host,
+            .address = here ? "127.0.0.1" : host,
             .host = host,
             .origin = host,
             .port = (int)number,
@@ -192,7 +194,8 @@ static sf_status connect_to(hub *h, struct lws_context *context, CURLU *url, con
             .local_protocol_name = "hub",
         };
         if (!lws_client_connect_via_info(&info) && !h->ended)
-            status = sf_fail(err, SF_UNAVAILABLE, "%s does not open its hub", h->remote->url);
+            status = sf_fail(err, SF_UNAVAILABLE, "%s does not open its hub: no way to \"%s\"",
+                             h->remote->url, host);
     }
     curl_free(scheme);
     curl_free(host);

@@ -11,6 +11,7 @@ import json
 
 import calls
 import clang
+import documents
 import layers
 import layout
 import lengths
@@ -27,6 +28,8 @@ CHECKS = {
     "unfinished": calls.check_unfinished,
     "length": lengths.check,
     "format": layout.check,
+    "links": documents.check_links,
+    "routes": documents.check_routes,
 }
 
 
