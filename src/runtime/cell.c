@@ -220,11 +220,12 @@ static bool reads(const sf_query *query, uint32_t input, const sf_feed *feed)
     return one->kind == SF_INPUT_SOURCE && strcmp(one->name, feed->name) == 0;
 }
 
-/* Least position that a running query still needs; the end: nobody reads on. */
+/* Least position that a running query still needs; UINT64_MAX: nobody reads on. */
 static uint64_t needed_of(const sf_cell *cell, const sf_feed *feed)
 {
     uint64_t needed = UINT64_MAX;
-    for (size_t q = 0; q < cell->queries.len; q++) {
+    bool runs = cell->broken.status == SF_OK;
+    for (size_t q = 0; runs && q < cell->queries.len; q++) {
         const sf_query *query = cell->queries.data[q];
         sf_member_info info;
         sf_group_member(cell->group, query->member, &info);
@@ -245,7 +246,9 @@ void sf_cell_tell_needs(sf_cell *cell)
         sf_reader_slot *slot = cell->readers.data[r];
         uint64_t needed = needed_of(cell, slot->feed);
         pthread_mutex_lock(&slot->feed->lock);
-        slot->needed = needed != UINT64_MAX ? needed : slot->feed->end;
+        slot->needed = needed;
+        if (needed == UINT64_MAX) /* queries that have failed must not hold up who pushes */
+            slot->durable = UINT64_MAX;
         sf_feed_settle(slot->feed);
         pthread_mutex_unlock(&slot->feed->lock);
     }

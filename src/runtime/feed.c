@@ -6,7 +6,7 @@
 
 enum {
     LOG_BYTES_DEFAULT = 64 << 20,
-    KEEP_BYTES = 4 << 20, /* stays in memory for late readers though nobody needs it */
+    KEEP_BYTES = 4 << 20, /* for late readers */
     IDLE_TICK_MS = 500,
     TELL_ENTRIES = 16, /* entries a run of the actor tells listeners of */
 };
@@ -15,6 +15,13 @@ static size_t log_limit(const sf_feed *feed)
 {
     size_t bytes = feed->runtime->options.log_bytes;
     return bytes ? bytes : LOG_BYTES_DEFAULT;
+}
+
+/* So many stay although nobody needs them. */
+static size_t keep_bytes(const sf_feed *feed)
+{
+    size_t half = log_limit(feed) / 2;
+    return half < KEEP_BYTES ? half : KEEP_BYTES;
 }
 
 static int64_t mono_ms(const sf_feed *feed)
@@ -287,12 +294,13 @@ static void drop_first(sf_feed *feed)
 /* Lets go of entries that nobody needs; over the limit also of what a slow reader finds on disk. */
 static void trim(sf_feed *feed)
 {
-    if (feed->bytes <= KEEP_BYTES)
+    size_t keep = keep_bytes(feed);
+    if (feed->bytes <= keep)
         return;
     uint64_t needed = needed_position(feed, true);
     uint64_t durable =
         feed->journal ? sf_journal_inspect(feed->journal).durable_position : UINT64_MAX;
-    while (feed->head < feed->entries.len && feed->bytes > KEEP_BYTES) {
+    while (feed->head < feed->entries.len && feed->bytes > keep) {
         const sf_log_entry *entry = &feed->entries.data[feed->head];
         uint64_t end = entry->position + entry->count;
         bool on_disk = feed->journal && feed->bytes > log_limit(feed);

@@ -127,8 +127,7 @@ static void sync_work(void *arg)
     while (sf_journal_sync_waiters(feed->journal))
         continue;
     pthread_mutex_lock(&feed->lock);
-    if (feed->waiting.first) /* the journal's buffer was full, maybe */
-        sf_actor_wake(&feed->actor);
+    sf_feed_settle(feed); /* what is durable may leave memory, and there is room in the journal */
     pthread_mutex_unlock(&feed->lock);
     sf_feed_unpin(feed);
 }

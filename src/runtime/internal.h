@@ -59,7 +59,8 @@ struct sf_reader_slot {
     uint32_t source;   /* number in the cell's group */
     sf_schema *schema; /* the feed's when it was opened: most rows on disk have it */
     sf_log_reader reader;
-    uint64_t needed;  /* least position any of the cell's members still has to read */
+    /* least position any of the cell's members still has to read, UINT64_MAX: none reads on */
+    uint64_t needed;
     uint64_t durable; /* the same as of the cell's last checkpoint */
     uint64_t behind;  /* while needed is less than this it catches up and holds nobody up */
     /* reading behind the memory, within the cell's turn only */

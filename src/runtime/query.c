@@ -440,6 +440,7 @@ void sf_queries_restore(sf_runtime *runtime)
         sf_cell_enter(cell);
         if (restore(runtime, cell, 0, &err) != SF_OK) {
             cell->broken = err;
+            sf_cell_tell_needs(cell);
             sf_log_write(runtime->options.port.log, SF_LOG_ERROR, "recovery",
                          "a group of queries cannot be restored and does not run: %s", err.message);
         }

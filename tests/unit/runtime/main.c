@@ -26,7 +26,8 @@ bool world_open(world *w)
     sf_runtime_options options = {
         .port = {.disk = sf_disk_system(), .clock = clock, .random = sf_random_system()},
         .dir = w->dir,
-        .memory_bytes = w->memory_bytes};
+        .memory_bytes = w->memory_bytes,
+        .log_bytes = w->log_bytes};
     sf_status status = sf_loop_open(&loop, &w->pool, &err);
     options.pool = w->pool;
     if (status == SF_OK)
@@ -181,9 +182,11 @@ static const sf_case cases[] = {
     SF_CASE(subscribers_hear),
     SF_CASE(slow_subscribers_miss),
     SF_CASE(idle_sources_go_on),
+    SF_CASE(failed_queries_hold_nobody_up),
     SF_CASE(waiting_pushes_are_answered),
     SF_CASE(gaps_are_told),
     SF_CASE(polls_are_kept_whole),
+    SF_CASE(small_logs_suffice),
     SF_CASE(readers_stand_on_their_tables),
     SF_CASE(groups_part_and_come_back),
     SF_CASE(foreign_state_is_left_alone),

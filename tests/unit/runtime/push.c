@@ -67,6 +67,33 @@ void pushes_keep_to_their_policy(void)
     }
 }
 
+/* A query that has failed reads no more, and holds nobody up. */
+void failed_queries_hold_nobody_up(void)
+{
+    world w = {.memory_bytes = 1 << 20};
+    sf_error err = {0};
+    sf_query_stats stats = {0};
+    outcome out;
+    int64_t key = 0;
+    CHECK(world_open(&w));
+    CHECK_INT(add_with_policy(&w, SF_INGEST_REJECT, 100), SF_OK);
+    CHECK_INT(start_query(&w, "t", SF_PLAN_TABLE, SUMS, &err), SF_OK);
+    world_start(&w);
+    for (int i = 0; i < 2000 && stats.state == SF_MEMBER_RUNNING; i++) {
+        row rows[100];
+        for (size_t r = 0; r < 100; r++)
+            rows[r] = (row){++key, 1, 1};
+        push_all(&w, "s", rows, 100);
+        sf_runtime_query_stats(w.runtime, "t", &stats);
+    }
+    CHECK_INT(stats.state, SF_MEMBER_FAILED);
+    for (int i = 0; i < 300; i++) {
+        CHECK_INT(push(&w, "s", four, 1, &out, &err), SF_OK);
+        CHECK_INT(out.result.depth_rows, 0);
+    }
+    world_remove(&w);
+}
+
 /* Who waits for room is bounded too, and is answered when there never will be any. */
 void waiting_pushes_are_answered(void)
 {

@@ -114,6 +114,30 @@ void polls_are_kept_whole(void)
     world_remove(&w);
 }
 
+/* Little memory for a source's rows makes it slower, and nothing else. */
+void small_logs_suffice(void)
+{
+    world w = {.log_bytes = 8192};
+    char text[TEXT_BYTES];
+    sf_error err = {0};
+    sf_source_stats stats;
+    CHECK(world_open(&w));
+    REQUIRE(write_rows(&w));
+    CHECK_INT(add_source(&w, "s", false), SF_OK);
+    CHECK_INT(add_file(&w, w.dir, &err), SF_OK);
+    CHECK_INT(start_query(&w, "t", SF_PLAN_TABLE, SUMS, &err), SF_OK);
+    CHECK_INT(start_query(&w, "u", SF_PLAN_TABLE, "SELECT COUNT(*) AS n FROM f", &err), SF_OK);
+    world_start(&w);
+    for (int i = 0; i < 100; i++)
+        push_all(&w, "s", four, 4);
+    world_pass(&w, 2000);
+    CHECK_STR(table_of(&w, "t", text), " 1:1500 2:2000 3:100");
+    CHECK_STR(table_of(&w, "u", text), " 50000");
+    CHECK_INT(sf_runtime_source_stats(w.runtime, "s", &stats, &err), SF_OK);
+    CHECK(stats.log_bytes < 8192);
+    world_remove(&w);
+}
+
 /* ---- tables at other epochs ---- */
 
 #define TOTAL "SELECT COUNT(*) AS n, SUM(s) AS total FROM a"
@@ -227,6 +251,7 @@ void foreign_state_is_left_alone(void)
     char text[TEXT_BYTES], path[96];
     sf_error err = {0};
     sf_query_stats stats;
+    sf_source_stats source;
     sf_ckpt *ckpt = NULL;
     sf_disk disk = sf_disk_system();
     CHECK(world_open(&w));
@@ -252,6 +277,8 @@ void foreign_state_is_left_alone(void)
         CHECK(stats.running && stats.state == SF_MEMBER_FAILED);
         CHECK_INT(stats.error.status, SF_UNSUPPORTED);
         CHECK(strstr(stats.error.message, "\"t\""));
+        CHECK_INT(sf_runtime_source_stats(w.runtime, "s", &source, &err), SF_OK);
+        CHECK_INT(source.buffered_rows, 0); /* nor does it hold up who pushes */
         if (life == 0)
             world_close(&w);
     }

@@ -11,7 +11,7 @@
 typedef struct {
     char dir[64];
     int64_t now_ns;
-    size_t memory_bytes;
+    size_t memory_bytes, log_bytes;
     sf_pool *pool;
     sf_runtime *runtime;
 } world;
@@ -68,10 +68,12 @@ void results_are_kept(void);
 void subscribers_hear(void);
 void slow_subscribers_miss(void);
 void idle_sources_go_on(void);
+void failed_queries_hold_nobody_up(void);
 void waiting_pushes_are_answered(void);
 void gaps_are_told(void);
 
 void polls_are_kept_whole(void);
+void small_logs_suffice(void);
 void readers_stand_on_their_tables(void);
 void groups_part_and_come_back(void);
 void foreign_state_is_left_alone(void);
