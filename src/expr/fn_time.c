@@ -1,6 +1,7 @@
 /* Calendar arithmetic on milliseconds since 1970, UTC. */
 #include "expr/calendar.h"
 #include "expr/kernel.h"
+#include "expr/zone.h"
 
 #include "text/text.h"
 
@@ -389,56 +390,66 @@ bool sf_fn_date_diff(sf_call *call)
     return true;
 }
 
-/* ---- time zones: fixed offsets ---- */
+/* ---- time zones ---- */
 
-static bool digits_of(sf_str text, size_t at, size_t count, int32_t *out)
+/* The zone of a lane: a constant one is looked up once. */
+static bool zone_of(const sf_call *call, uint32_t arg, uint32_t lane, sf_zone *zone, bool *known)
 {
-    *out = 0;
-    if (at + count > text.len)
-        return false;
-    for (size_t k = at; k < at + count; k++) {
-        if (text.data[k] < '0' || text.data[k] > '9')
+    if (lane == 0 || call->args[arg].column)
+        *known = sf_zone_find(sf_operand_str(&call->args[arg], lane), zone);
+    return *known;
+}
+
+typedef bool in_zone(const sf_call *call, uint32_t lane, const sf_zone *zone, int64_t *out);
+
+static bool by_zone(sf_call *call, uint32_t arg, in_zone *each)
+{
+    sf_zone zone = {0};
+    bool known = false;
+    for (uint32_t i = 0; i < call->rows; i++) {
+        int64_t *out = &SF_OUT(call, int64_t)[i];
+        *out = 0;
+        bool found = (!sf_call_is_null(call, i) || !call->args[arg].column) &&
+                     zone_of(call, arg, i, &zone, &known);
+        if (sf_call_is_null(call, i) || (found && each(call, i, &zone, out)))
+            continue;
+        if (!sf_call_fail(call, i, found ? SF_EVAL_OVERFLOW : SF_EVAL_DOMAIN))
             return false;
-        *out = *out * 10 + (text.data[k] - '0');
     }
     return true;
 }
 
-/* UTC, GMT, Z, +hh, +hhmm, +hh:mm. */
-static bool offset_of(sf_str zone, int64_t *ms)
+static bool to_local(const sf_call *call, uint32_t lane, const sf_zone *zone, int64_t *out)
 {
-    int32_t hours, minutes = 0;
-    *ms = 0;
-    zone = sf_text_trim(zone);
-    if (sf_str_eq_nocase(zone, SF_STR("utc")) || sf_str_eq_nocase(zone, SF_STR("gmt")) ||
-        sf_str_eq_nocase(zone, SF_STR("z")))
-        return true;
-    if (zone.len < 3 || (zone.data[0] != '+' && zone.data[0] != '-') ||
-        !digits_of(zone, 1, 2, &hours))
-        return false;
-    size_t at = zone.len > 3 && zone.data[3] == ':' ? 4 : 3;
-    if (at < zone.len || at == 4) {
-        if (at + 2 != zone.len || !digits_of(zone, at, 2, &minutes))
-            return false;
-    }
-    *ms = ((int64_t)hours * 60 + minutes) * 60000;
-    if (zone.data[0] == '-')
-        *ms = -*ms;
-    return hours < 24 && minutes < 60;
+    int64_t utc_ms = sf_operand_i64(&call->args[1], lane);
+    return sf_add_i64(utc_ms, sf_zone_offset_ms(zone, utc_ms), out);
+}
+
+static bool to_utc(const sf_call *call, uint32_t lane, const sf_zone *zone, int64_t *out)
+{
+    return sf_zone_to_utc(zone, sf_operand_i64(&call->args[1], lane), out);
+}
+
+static bool truncate_local(const sf_call *call, uint32_t lane, const sf_zone *zone, int64_t *out)
+{
+    sf_time_unit unit;
+    int64_t local;
+    return sf_time_unit_of(sf_operand_str(&call->args[0], lane), &unit) &&
+           to_local(call, lane, zone, &local) && truncated(unit, local, &local) &&
+           sf_zone_to_utc(zone, local, out);
 }
 
 bool sf_fn_timezone(sf_call *call)
 {
-    for (uint32_t i = 0; i < call->rows; i++) {
-        int64_t offset, *out = &SF_OUT(call, int64_t)[i];
-        *out = 0;
-        if (sf_call_is_null(call, i))
-            continue;
-        bool known = offset_of(sf_operand_str(&call->args[0], i), &offset);
-        if (known && sf_add_i64(sf_operand_i64(&call->args[1], i), offset, out))
-            continue;
-        if (!sf_call_fail(call, i, known ? SF_EVAL_OVERFLOW : SF_EVAL_DOMAIN))
-            return false;
-    }
-    return true;
+    return by_zone(call, 0, to_local);
+}
+
+bool sf_fn_from_timezone(sf_call *call)
+{
+    return by_zone(call, 0, to_utc);
+}
+
+bool sf_fn_date_trunc_zone(sf_call *call)
+{
+    return by_zone(call, 2, truncate_local);
 }

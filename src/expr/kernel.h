@@ -34,6 +34,7 @@ enum {
     SF_FN_FAILS = 2,     /* lanes may fail */
     SF_FN_VOLATILE = 4,  /* not a function of its arguments alone */
     SF_FN_REGEX = 8,     /* the second argument, when constant, is checked when bound */
+    SF_FN_ZONE = 16,     /* the first of two, the last of three is a zone: checked when constant */
 };
 
 /* args: one letter an argument: b Bool, l Long, d Double, s String, t Timestamp, j Json, a anything,

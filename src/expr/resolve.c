@@ -2,6 +2,7 @@
 #include "expr/cache.h"
 #include "expr/calendar.h"
 #include "expr/kernel.h"
+#include "expr/zone.h"
 
 #include "text/text.h"
 
@@ -297,6 +298,22 @@ static sf_status check_regex(const sf_function *function, const sf_expr *const *
                           args[1]->span, err);
 }
 
+static sf_status check_zone(const sf_function *function, const sf_expr *const *args, uint32_t count,
+                            sf_error *err)
+{
+    sf_zone zone;
+    const sf_expr *name = args[count == 3 ? 2 : 0];
+    if (!(function->flags & SF_FN_ZONE) || !is_text_literal(name) ||
+        sf_zone_find(name->literal.as.str, &zone))
+        return SF_OK;
+    sf_str text = name->literal.as.str;
+    sf_fail_at(err, SF_INVALID, name->span, "time zone \"%.*s\" does not exist",
+               text.len > 64 ? 64 : (int)text.len, text.data);
+    sf_error_hint(err, "zones are those of the tz database, as 'Europe/Berlin', or offsets, as "
+                       "'+02:00'");
+    return SF_INVALID;
+}
+
 static sf_status call_overload(sf_arena *arena, const sf_function *function,
                                const sf_expr *const *args, uint32_t count, sf_span span,
                                const sf_expr **out, sf_error *err)
@@ -309,6 +326,7 @@ static sf_status call_overload(sf_arena *arena, const sf_function *function,
     sf_type type = SF_TYPE_UTF8, unified;
     SF_TRY(convert_args(arena, function, converted, count, span, &unified, err));
     SF_TRY(check_regex(function, converted, count, err));
+    SF_TRY(check_zone(function, converted, count, err));
     sf_expr list = {.function = function, .args = converted, .arg_count = count};
     if (sf_in_list_is_sorted(&list))
         qsort(converted + 1, count - 1, sizeof *converted, literal_order);
