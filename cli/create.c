@@ -113,6 +113,15 @@ static sf_status start_created(create_run *run, const char *id, const char *name
     return status;
 }
 
+/* A definition is kept although its query does not compile: what it reads may come later. */
+static void tell_not_compiled(const create_run *run, const char *name, sf_str json)
+{
+    sf_str fields;
+    if (run->kind != SF_CLI_SOURCE && sf_json_get_key(json, SF_STR("outputFields"), &fields) &&
+        sf_json_array_len(fields) == 0)
+        fprintf(stderr, "%s does not compile as things are; sf start says why\n", name);
+}
+
 static sf_status create(create_run *run)
 {
     sf_buf body = {0}, answer = {0};
@@ -136,6 +145,8 @@ static sf_status create(create_run *run)
     else if (status == SF_OK)
         printf("%s %s created%s\n", sf_cli_kind_name(run->kind), name,
                run->start && run->kind != SF_CLI_SOURCE ? " and started" : "");
+    if (status == SF_OK && !run->start)
+        tell_not_compiled(run, name, json);
     sf_buf_deinit(&answer);
     return status;
 }

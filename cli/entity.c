@@ -76,6 +76,25 @@ sf_status sf_cli_entity_find(sf_cli_remote *remote, sf_cli_kind kind, const char
     return SF_NOT_FOUND;
 }
 
+static const char *state_of(sf_arena *arena, sf_cli_kind kind, sf_str entity)
+{
+    sf_str enabled;
+    if (kind != SF_CLI_SOURCE)
+        return sf_cli_member(arena, entity, "status");
+    bool off = sf_json_get_key(entity, SF_STR("enabled"), &enabled) && enabled.data[0] == 'f';
+    return off ? "Stopped" : "Running";
+}
+
+void sf_cli_entity_tell_state(sf_cli_remote *remote, const sf_cli_entity *entity)
+{
+    const char *state = state_of(&remote->arena, entity->kind, entity->json);
+    if (strcmp(state, "Stopped") == 0)
+        fprintf(stderr, "%s is stopped; sf start sets it going\n", entity->name);
+    else if (strcmp(state, "Failed") == 0)
+        fprintf(stderr, "%s has failed: %s\n", entity->name,
+                sf_cli_member(&remote->arena, entity->json, "error"));
+}
+
 /* ---- one run of a command ---- */
 
 typedef struct {
@@ -126,15 +145,6 @@ static void put_line(sf_buf *out, sf_str sql)
         else if (out->len && out->data[out->len - 1] != ' ')
             sf_buf_putc(out, ' ');
     }
-}
-
-static const char *state_of(sf_arena *arena, sf_cli_kind kind, sf_str entity)
-{
-    sf_str enabled;
-    if (kind != SF_CLI_SOURCE)
-        return sf_cli_member(arena, entity, "status");
-    bool off = sf_json_get_key(entity, SF_STR("enabled"), &enabled) && enabled.data[0] == 'f';
-    return off ? "Stopped" : "Running";
 }
 
 static sf_status list_cells(entity_run *run, sf_cli_grid *grid, sf_cli_kind kind, sf_str entity)

@@ -79,6 +79,8 @@ typedef struct {
 /* By name or id. SF_CLI_ANY looks among tables, pipelines, sources. */
 SF_MUST_USE sf_status sf_cli_entity_find(sf_cli_remote *remote, sf_cli_kind kind, const char *key,
                                          sf_cli_entity *out, sf_error *err);
+/* On standard error, what keeps it from running; nothing when it runs. */
+void sf_cli_entity_tell_state(sf_cli_remote *remote, const sf_cli_entity *entity);
 /* Reads "[KIND] KEY" from the words of a command. SF_CLI_GO_ON or an exit status. */
 int sf_cli_entity_words(const sf_cli_command *command, const sf_cli_words *words, sf_cli_kind *kind,
                         const char **key);

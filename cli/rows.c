@@ -124,6 +124,7 @@ static sf_status fetch(rows_run *run)
     sf_cli_entity entity;
     SF_TRY(sf_cli_entity_find(&run->remote, run->table ? SF_CLI_TABLE : SF_CLI_PIPELINE, run->key,
                               &entity, &run->err));
+    sf_cli_entity_tell_state(&run->remote, &entity);
     bool csv = strcmp(run->format, "csv") == 0;
     const char *path = sf_arena_printf(&run->remote.arena, "/api/%s/%s/%s%s?limit=%lld&offset=%lld",
                                        sf_cli_kind_plural(entity.kind),

@@ -128,6 +128,7 @@ static sf_status watch(watch_run *run)
 {
     static const char *const methods[] = {"SubscribeSource", "SubscribeTable", "SubscribePipeline"};
     SF_TRY(sf_cli_entity_find(&run->remote, run->kind, run->key, &run->entity, &run->err));
+    sf_cli_entity_tell_state(&run->remote, &run->entity);
     SF_TRY(sf_cli_hub_run(&run->remote, methods[run->entity.kind], run->entity.key, on_message, run,
                           &run->err));
     return run->status;
