@@ -1,5 +1,5 @@
 /* Plans as text. */
-#include "flow/plan.h"
+#include "flow/plan_node.h"
 
 const char *sf_node_kind_name(sf_node_kind kind)
 {
@@ -15,6 +15,8 @@ const char *sf_node_kind_name(sf_node_kind kind)
         [SF_NODE_TEMPORAL] = "TemporalFilter",
         [SF_NODE_UNION] = "UnionAll",
         [SF_NODE_SNAPSHOT_JOIN] = "SnapshotJoin",
+        [SF_NODE_TOP] = "Top",
+        [SF_NODE_OVER] = "Over",
     };
     SF_ASSERT(kind < SF_NODE_KIND_COUNT);
     return names[kind];
@@ -149,6 +151,8 @@ static void print_node(const sf_plan *plan, const sf_plan_node *node, sf_buf *ou
         sf_buf_puts(out, node->as.temporal.until ? " until " : " from ");
         sf_expr_print(node->as.temporal.bound, input, out);
         break;
+    case SF_NODE_TOP:
+    case SF_NODE_OVER: sf_over_print(&node->as.over, input, out); break;
     case SF_NODE_UNION:
     case SF_NODE_KIND_COUNT: break;
     }

@@ -1,6 +1,6 @@
 /* Building plans: every builder checks its arguments, computes the output schema and adds a node.
  */
-#include "flow/plan.h"
+#include "flow/plan_node.h"
 
 enum { PLAN_ARENA_BYTES = 16 << 20, PLAN_NODES_MAX = 4096 };
 
@@ -30,9 +30,8 @@ void sf_plan_free(sf_plan *plan)
     sf_free(plan);
 }
 
-/* Adds a node whose schema is `schema` (the reference is taken, also on failure). */
-static sf_plan_node *add_node(sf_plan *plan, sf_node_kind kind, const uint32_t *inputs,
-                              uint32_t input_count, sf_schema *schema, sf_error *err)
+sf_plan_node *sf_plan_add_node(sf_plan *plan, sf_node_kind kind, const uint32_t *inputs,
+                               uint32_t input_count, sf_schema *schema, sf_error *err)
 {
     sf_plan_node *node = NULL;
     if (plan->nodes.len >= PLAN_NODES_MAX) {
@@ -67,7 +66,7 @@ static sf_status failed(const sf_error *err)
     return err && err->status != SF_OK ? err->status : SF_LIMIT;
 }
 
-static uint32_t *copy_numbers(sf_plan *plan, const uint32_t *numbers, uint32_t count)
+uint32_t *sf_plan_copy_numbers(sf_plan *plan, const uint32_t *numbers, uint32_t count)
 {
     uint32_t *copy = SF_ARENA_ARRAY(&plan->arena, uint32_t, count + 1u);
     for (uint32_t i = 0; copy && i < count; i++)
@@ -117,7 +116,7 @@ sf_status sf_plan_scan(sf_plan *plan, const char *name, sf_input_kind kind, cons
         sf_schema_unref(whole);
         return sf_fail_memory(err);
     }
-    sf_plan_node *node = add_node(plan, SF_NODE_SCAN, NULL, 0, whole, err);
+    sf_plan_node *node = sf_plan_add_node(plan, SF_NODE_SCAN, NULL, 0, whole, err);
     if (!node)
         return failed(err);
     node->as.scan.input = (uint32_t)plan->inputs.len - 1;
@@ -132,7 +131,8 @@ sf_status sf_plan_filter(sf_plan *plan, uint32_t input, const sf_expr *predicate
 {
     const sf_plan_node *below = sf_plan_at(plan, input);
     SF_ASSERT(predicate->type == SF_TYPE_BOOL);
-    sf_plan_node *node = add_node(plan, SF_NODE_MAP, &input, 1, sf_schema_ref(below->schema), err);
+    sf_plan_node *node =
+        sf_plan_add_node(plan, SF_NODE_MAP, &input, 1, sf_schema_ref(below->schema), err);
     if (!node)
         return failed(err);
     node->as.map.predicate = predicate;
@@ -185,7 +185,7 @@ sf_status sf_plan_map(sf_plan *plan, uint32_t input, const sf_expr *predicate,
         sf_schema_unref(schema);
         return status;
     }
-    sf_plan_node *node = add_node(plan, SF_NODE_MAP, &input, 1, schema, err);
+    sf_plan_node *node = sf_plan_add_node(plan, SF_NODE_MAP, &input, 1, schema, err);
     if (!node)
         return failed(err);
     node->as.map.predicate = predicate;
@@ -211,7 +211,7 @@ sf_status sf_plan_unnest(sf_plan *plan, uint32_t input, const sf_expr *array, co
     fields[count] = field_ts;
     sf_schema *schema = sf_schema_new(fields, count + 1);
     sf_free(fields);
-    sf_plan_node *node = add_node(plan, SF_NODE_UNNEST, &input, 1, schema, err);
+    sf_plan_node *node = sf_plan_add_node(plan, SF_NODE_UNNEST, &input, 1, schema, err);
     if (!node)
         return failed(err);
     node->as.unnest.array = array;
@@ -262,12 +262,12 @@ static sf_status join_node(sf_plan *plan, const sf_join_spec *spec, uint32_t *ou
     sf_node_kind kind = spec->snapshot         ? SF_NODE_SNAPSHOT_JOIN
                         : spec->within_ms >= 0 ? SF_NODE_INTERVAL_JOIN
                                                : SF_NODE_JOIN;
-    sf_plan_node *node = add_node(plan, kind, inputs, 2, schema, err);
+    sf_plan_node *node = sf_plan_add_node(plan, kind, inputs, 2, schema, err);
     if (!node)
         return failed(err);
     node->as.join.kind = spec->kind;
-    node->as.join.left_keys = copy_numbers(plan, spec->left_keys, spec->key_count);
-    node->as.join.right_keys = copy_numbers(plan, spec->right_keys, spec->key_count);
+    node->as.join.left_keys = sf_plan_copy_numbers(plan, spec->left_keys, spec->key_count);
+    node->as.join.right_keys = sf_plan_copy_numbers(plan, spec->right_keys, spec->key_count);
     node->as.join.key_count = spec->key_count;
     node->as.join.residual = spec->residual;
     node->as.join.within_ms = spec->within_ms;
@@ -400,10 +400,10 @@ sf_status sf_plan_reduce(sf_plan *plan, uint32_t input, const uint32_t *keys, ui
     const sf_plan_node *below = sf_plan_at(plan, input);
     sf_schema *schema =
         grouped_schema(below->schema, keys, key_count, aggs, agg_names, agg_count, &field_ts, 1);
-    sf_plan_node *node = add_node(plan, SF_NODE_REDUCE, &input, 1, schema, err);
+    sf_plan_node *node = sf_plan_add_node(plan, SF_NODE_REDUCE, &input, 1, schema, err);
     if (!node)
         return failed(err);
-    node->as.reduce.keys = copy_numbers(plan, keys, key_count);
+    node->as.reduce.keys = sf_plan_copy_numbers(plan, keys, key_count);
     node->as.reduce.key_count = key_count;
     node->as.reduce.aggs = copy_aggs(plan, aggs, agg_count);
     node->as.reduce.agg_count = agg_count;
@@ -421,10 +421,10 @@ sf_status sf_plan_latest(sf_plan *plan, uint32_t input, const uint32_t *keys, ui
     int retract = sf_schema_find(below->schema, SF_STR(SF_COL_RETRACT));
     SF_ASSERT(!over_source || retract >= 0);
     sf_plan_node *node =
-        add_node(plan, SF_NODE_LATEST, &input, 1, sf_schema_ref(below->schema), err);
+        sf_plan_add_node(plan, SF_NODE_LATEST, &input, 1, sf_schema_ref(below->schema), err);
     if (!node)
         return failed(err);
-    node->as.latest.keys = copy_numbers(plan, keys, key_count);
+    node->as.latest.keys = sf_plan_copy_numbers(plan, keys, key_count);
     node->as.latest.key_count = key_count;
     node->as.latest.retract_column = over_source ? retract : -1;
     if (!node->as.latest.keys)
@@ -448,7 +448,7 @@ sf_status sf_plan_window(sf_plan *plan, uint32_t input, const sf_window_spec *sp
     extra[extra_count++] = field_ts;
     sf_schema *schema = grouped_schema(below->schema, spec->keys, spec->key_count, spec->aggs,
                                        spec->agg_names, spec->agg_count, extra, extra_count);
-    sf_plan_node *node = add_node(plan, SF_NODE_WINDOW, &input, 1, schema, err);
+    sf_plan_node *node = sf_plan_add_node(plan, SF_NODE_WINDOW, &input, 1, schema, err);
     if (!node)
         return failed(err);
     node->as.window.kind = spec->kind;
@@ -456,7 +456,7 @@ sf_status sf_plan_window(sf_plan *plan, uint32_t input, const sf_window_spec *sp
     node->as.window.advance_ms =
         spec->kind == SF_WINDOW_TUMBLING ? spec->size_ms : spec->advance_ms;
     node->as.window.gap_ms = spec->gap_ms;
-    node->as.window.keys = copy_numbers(plan, spec->keys, spec->key_count);
+    node->as.window.keys = sf_plan_copy_numbers(plan, spec->keys, spec->key_count);
     node->as.window.key_count = spec->key_count;
     node->as.window.aggs = copy_aggs(plan, spec->aggs, spec->agg_count);
     node->as.window.agg_count = spec->agg_count;
@@ -482,8 +482,8 @@ sf_status sf_plan_union(sf_plan *plan, const uint32_t *inputs, uint32_t input_co
         append_only = append_only && branch->append_only;
         keeps_ts = keeps_ts && branch->keeps_ts;
     }
-    sf_plan_node *node =
-        add_node(plan, SF_NODE_UNION, inputs, input_count, sf_schema_ref(first->schema), err);
+    sf_plan_node *node = sf_plan_add_node(plan, SF_NODE_UNION, inputs, input_count,
+                                          sf_schema_ref(first->schema), err);
     if (!node)
         return failed(err);
     node->append_only = append_only;

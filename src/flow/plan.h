@@ -37,6 +37,8 @@ typedef enum {
     SF_NODE_WINDOW,
     SF_NODE_UNION,
     SF_NODE_TEMPORAL,
+    SF_NODE_TOP,
+    SF_NODE_OVER,
     SF_NODE_KIND_COUNT
 } sf_node_kind;
 
@@ -51,6 +53,76 @@ typedef enum {
 } sf_join_kind;
 
 typedef enum { SF_WINDOW_TUMBLING, SF_WINDOW_HOPPING, SF_WINDOW_SESSION } sf_window_kind;
+
+/* ---- rows of a partition in order ---- */
+
+typedef struct {
+    uint32_t column;
+    bool descending, nulls_first;
+} sf_plan_order;
+
+typedef enum {
+    SF_OVER_ROW_NUMBER,
+    SF_OVER_RANK,
+    SF_OVER_DENSE_RANK,
+    SF_OVER_PERCENT_RANK,
+    SF_OVER_CUME_DIST,
+    SF_OVER_NTILE,
+    SF_OVER_LAG,
+    SF_OVER_LEAD,
+    SF_OVER_FIRST_VALUE,
+    SF_OVER_LAST_VALUE,
+    SF_OVER_NTH_VALUE,
+    SF_OVER_MIN,
+    SF_OVER_MAX,
+    SF_OVER_AGGREGATE, /* an INLINE one, bound for inputs that retract */
+} sf_over_function;
+
+typedef enum { SF_OVER_ROWS, SF_OVER_RANGE, SF_OVER_GROUPS } sf_over_unit;
+
+typedef enum {
+    SF_EDGE_UNBOUNDED, /* before the first row as a start, behind the last as an end */
+    SF_EDGE_PRECEDING,
+    SF_EDGE_CURRENT,
+    SF_EDGE_FOLLOWING,
+} sf_over_edge_kind;
+
+typedef struct {
+    sf_over_edge_kind kind;
+    int64_t distance;    /* not negative; rows, groups, or of a RANGE over Long and Timestamp */
+    double distance_f64; /* of a RANGE over Double */
+} sf_over_edge;
+
+typedef struct {
+    sf_over_function function;
+    sf_type result_type;
+    uint32_t args[2]; /* columns: the value, LAG's and LEAD's default */
+    uint32_t arg_count;
+    int64_t number; /* of buckets, rows back or ahead, NTH_VALUE's n */
+    sf_agg_call agg;
+    sf_over_unit unit;
+    sf_over_edge start, end;
+} sf_over_call;
+
+typedef enum {               /* which rows of a partition are wanted: */
+               SF_TOP_ROWS,  /* `limit` of them behind the first `offset` */
+               SF_TOP_RANK,  /* those of RANK up to limit */
+               SF_TOP_DENSE, /* those of DENSE_RANK up to limit */
+} sf_top_kind;
+
+#define SF_TOP_ALL UINT64_MAX
+
+typedef struct {
+    const uint32_t *keys;
+    uint32_t key_count;         /* 0: one partition */
+    const sf_plan_order *order; /* ties by the whole row */
+    uint32_t order_count;
+    sf_top_kind top;
+    uint64_t offset, limit;
+    const sf_over_call *calls; /* none: TOP */
+    const char *const *names;
+    uint32_t call_count;
+} sf_over_spec;
 
 typedef struct sf_plan_node {
     sf_node_kind kind;
@@ -104,6 +176,7 @@ typedef struct sf_plan_node {
             uint32_t agg_count;
             bool emit_changes;
         } window;
+        sf_over_spec over; /* TOP and OVER */
     } as;
 } sf_plan_node;
 
@@ -194,6 +267,10 @@ typedef struct {
 } sf_window_spec;
 sf_status sf_plan_window(sf_plan *plan, uint32_t input, const sf_window_spec *spec, uint32_t *out,
                          sf_error *err);
+/* TOP: the wanted rows. OVER: with one column a call before _ts. */
+sf_status sf_plan_over(sf_plan *plan, uint32_t input, const sf_over_spec *spec, uint32_t *out,
+                       sf_error *err);
+const char *sf_over_function_name(const sf_over_call *call);
 /* Inputs of equal types; names of the first. */
 sf_status sf_plan_union(sf_plan *plan, const uint32_t *inputs, uint32_t input_count, uint32_t *out,
                         sf_error *err);

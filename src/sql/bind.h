@@ -309,11 +309,45 @@ sf_status sf_sqlb_scalar(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *as
 
 /* ---- queries: bind_query.c, bind_select.c ---- */
 
+/* What SELECT lists; behind the visible ones, what ORDER BY reads besides. */
+typedef struct {
+    const sf_expr *expr;
+    const char *name;
+    bool chosen; /* with AS */
+    sf_span span;
+    const char *base; /* the name before it gave way, and the number that was added */
+    unsigned number;
+} sf_sqlb_item;
+typedef struct {
+    sf_sqlb_item *items;
+    size_t count;
+} sf_sqlb_items;
+
+/* ---- ORDER BY, LIMIT: bind_order.c ---- */
+
+typedef struct {
+    sf_plan_order *by;
+    uint32_t count;
+} sf_sqlb_order;
+
+/* Has the query something that orders or limits it? Fails where it may not. */
+sf_status sf_sqlb_check_order(sf_sqlb *b, const sf_sql_query *query, bool *ordered);
+/* The keys of ORDER BY as numbers of items; what is not among them is added. */
+sf_status sf_sqlb_order_items(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_query *query,
+                              sf_sqlb_items *list, sf_sqlb_order *out);
+/* The same over what a set operation or a query in parentheses gives. */
+sf_status sf_sqlb_order_columns(sf_sqlb *b, const sf_sql_query *query, const sf_sqlb_rel *rel,
+                                sf_sqlb_order *out);
+/* The rows of rel that LIMIT and OFFSET keep, without columns behind the visible ones. */
+sf_status sf_sqlb_limit(sf_sqlb *b, const sf_sql_query *query, const sf_sqlb_order *order,
+                        sf_sqlb_rel *rel);
+
 /* top: what the query gives is the statement's answer. */
 sf_status sf_sqlb_query(sf_sqlb *b, const sf_sql_query *query, sf_sqlb_scope *outer,
                         sf_sqlb_outer outer_use, bool top, sf_sqlb_rel *out);
-sf_status sf_sqlb_select(sf_sqlb *b, const sf_sql_select *select, sf_sqlb_scope *outer,
-                         sf_sqlb_outer outer_use, bool top, sf_sqlb_rel *out);
+/* query: whose ORDER BY and LIMIT apply; NULL: none. */
+sf_status sf_sqlb_select(sf_sqlb *b, const sf_sql_select *select, const sf_sql_query *query,
+                         sf_sqlb_scope *outer, sf_sqlb_outer outer_use, bool top, sf_sqlb_rel *out);
 bool sf_sqlb_is_grouped(const sf_sql_select *select);
 /* The name of a column without alias, ends with 0. */
 sf_status sf_sqlb_default_name(sf_sqlb *b, const sf_sql_expr *ast, size_t position,

@@ -180,7 +180,7 @@ static sf_status bind_body(sf_sqlb *b, const sf_sql_body *body, sf_sqlb_scope *o
                            sf_sqlb_outer outer_use, bool top, sf_sqlb_rel *out)
 {
     switch (body->kind) {
-    case SF_BODY_SELECT: return sf_sqlb_select(b, body->select, outer, outer_use, top, out);
+    case SF_BODY_SELECT: return sf_sqlb_select(b, body->select, NULL, outer, outer_use, top, out);
     case SF_BODY_QUERY: return sf_sqlb_query(b, body->query, outer, outer_use, top, out);
     case SF_BODY_SET: break;
     }
@@ -254,18 +254,29 @@ static sf_status check_unused(sf_sqlb *b, const sf_sqlb_with *with)
                         SQLB_NAME(with->ast->name.text));
 }
 
+/* The body, then what ORDER BY and LIMIT make of it. */
+static sf_status bind_ordered(sf_sqlb *b, const sf_sql_query *query, sf_sqlb_scope *outer,
+                              sf_sqlb_outer outer_use, bool top, sf_sqlb_rel *out)
+{
+    const sf_sql_body *body = query->body;
+    sf_sqlb_order order = {0};
+    bool ordered;
+    SF_TRY(sf_sqlb_check_order(b, query, &ordered));
+    if (!ordered)
+        return bind_body(b, body, outer, outer_use, top, out);
+    if (body->kind == SF_BODY_SELECT)
+        return sf_sqlb_select(b, body->select, query, outer, outer_use, top, out);
+    SF_TRY(bind_body(b, body, outer, outer_use, top, out));
+    SF_TRY(sf_sqlb_order_columns(b, query, out, &order));
+    return sf_sqlb_limit(b, query, &order, out);
+}
+
 sf_status sf_sqlb_query(sf_sqlb *b, const sf_sql_query *query, sf_sqlb_scope *outer,
                         sf_sqlb_outer outer_use, bool top, sf_sqlb_rel *out)
 {
     sf_sqlb_with *visible = b->with;
-    if (query->order.count)
-        return sf_sqlb_not_yet(b, query->order_span, "ORDER BY",
-                               "rows of a table have no order: sort where they are shown");
-    if (query->has_limit || query->has_offset)
-        return sf_sqlb_not_yet(b, query->has_limit ? query->limit_span : query->offset_span,
-                               "LIMIT", "filter with WHERE");
     SF_TRY(declare(b, query));
-    SF_TRY(bind_body(b, query->body, outer, outer_use, top, out));
+    SF_TRY(bind_ordered(b, query, outer, outer_use, top, out));
     for (const sf_sqlb_with *with = b->with; with != visible; with = with->before) {
         if (!with->bound)
             SF_TRY(check_unused(b, with));

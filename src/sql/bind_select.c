@@ -98,19 +98,8 @@ static sf_status check_select(sf_sqlb *b, const sf_sql_select *select, bool grou
 
 /* ---- output columns ---- */
 
-typedef struct {
-    const sf_expr *expr;
-    const char *name;
-    bool chosen; /* with AS */
-    sf_span span;
-    const char *base; /* the name before it gave way, and the number that was added */
-    unsigned number;
-} item;
-
-typedef struct {
-    item *items;
-    size_t count;
-} item_list;
+typedef sf_sqlb_item item;
+typedef sf_sqlb_items item_list;
 
 static char *lower_copy(sf_sqlb *b, sf_str text)
 {
@@ -283,19 +272,19 @@ static sf_status bind_items(sf_sqlb *b, sf_sqlb_scope *scope, item_list *list)
 
 /* ---- the last map ---- */
 
-static sf_status project(sf_sqlb *b, const sf_sqlb_rows *rows, const item_list *list,
+static sf_status project(sf_sqlb *b, const sf_sqlb_rows *rows, const item_list *list, size_t shown,
                          const uint32_t *map, sf_sqlb_rel *out)
 {
     uint32_t count = (uint32_t)list->count;
     const sf_expr **exprs = SF_ARENA_ARRAY(b->scratch, const sf_expr *, count + 1u);
     sf_field *fields = SF_ARENA_ARRAY(b->scratch, sf_field, count + 1u);
     out->columns = SF_ARENA_ARRAY(b->scratch, sf_sqlb_column, count + 1u);
-    out->count = count;
+    out->count = (uint32_t)shown;
     if (!exprs || !fields || !out->columns)
         return sf_fail_memory(b->err);
     for (uint32_t i = 0; i < count; i++) {
         SF_TRY(sf_expr_remap(b->arena, list->items[i].expr, map, &exprs[i], b->err));
-        fields[i] = (sf_field){.name = list->items[i].name};
+        fields[i] = (sf_field){.name = list->items[i].name, .hidden = i >= shown};
         out->columns[i] = (sf_sqlb_column){list->items[i].name, exprs[i]->type};
     }
     SF_TRY(sf_sqlb_check_width(b, count + 1u, (sf_span){0, 0}));
@@ -384,9 +373,19 @@ static sf_status latest_rows(sf_sqlb *b, sf_sqlb_scope *scope, const sf_expr *co
     return sf_plan_latest(b->plan, rows->node, columns, count, source, &rows->node, b->err);
 }
 
-static sf_status plain_select(sf_sqlb *b, sf_sqlb_scope *scope, sf_sqlb_rel *out)
+/* ORDER BY over the items, which it may add to; *shown: how many are selected. */
+static sf_status bind_order(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_query *query,
+                            item_list *list, sf_sqlb_order *order, size_t *shown)
+{
+    *shown = list->count;
+    return query ? sf_sqlb_order_items(b, scope, query, list, order) : SF_OK;
+}
+
+static sf_status plain_select(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_query *query,
+                              sf_sqlb_order *order, sf_sqlb_rel *out)
 {
     item_list list = {0};
+    size_t shown;
     const sf_expr **keys = NULL;
     uint32_t key_count = (uint32_t)scope->select->latest.count;
     sf_sqlb_rows rows;
@@ -394,13 +393,15 @@ static sf_status plain_select(sf_sqlb *b, sf_sqlb_scope *scope, sf_sqlb_rel *out
         SF_TRY(bind_latest(b, scope, &keys));
     SF_TRY(bind_items(b, scope, &list));
     SF_TRY(make_unique(b, &list));
+    SF_TRY(bind_order(b, scope, query, &list, order, &shown));
     for (size_t i = 0; i < list.count; i++)
         sf_sqlb_use(b, list.items[i].expr);
     if (key_count)
         SF_TRY(latest_rows(b, scope, keys, key_count, &rows));
     else
         SF_TRY(sf_sqlb_build(b, scope->tree, &rows));
-    SF_TRY(project(b, &rows, &list, b->at.data, out));
+    SF_TRY(project(b, &rows, &list, shown, b->at.data, out));
+    list.count = shown;
     return key_count ? set_key(b, &list, keys, key_count, out) : inherit_key(b, scope, &list, out);
 }
 
@@ -466,13 +467,15 @@ static sf_status check_partition(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sqlb
                         "sessions are partitioned by other columns than GROUP BY names");
 }
 
-static sf_status grouped_select(sf_sqlb *b, sf_sqlb_scope *scope, sf_sqlb_group *group, bool top,
+static sf_status grouped_select(sf_sqlb *b, sf_sqlb_scope *scope, sf_sqlb_group *group,
+                                const sf_sql_query *query, sf_sqlb_order *order, bool top,
                                 sf_sqlb_rel *out)
 {
     const sf_sql_select *select = scope->select;
     bool windowed = select->window.span.length > 0;
     bool changes = windowed && top && select->emit == SF_EMIT_CHANGES;
     item_list list = {0};
+    size_t shown;
     const sf_expr *having = NULL, **keys;
     const uint32_t *map;
     sf_sqlb_rows rows = {0};
@@ -489,11 +492,13 @@ static sf_status grouped_select(sf_sqlb *b, sf_sqlb_scope *scope, sf_sqlb_group 
     if (windowed)
         SF_TRY(add_window_columns(b, group, changes, &list, out));
     SF_TRY(make_unique(b, &list));
+    SF_TRY(bind_order(b, scope, query, &list, order, &shown));
     SF_TRY(sf_sqlb_group_node(b, scope, group, windowed ? &select->window : NULL, changes,
                               &rows.node, &map));
     if (having)
         SF_TRY(sf_expr_remap(b->arena, having, map, &rows.filter, b->err));
-    SF_TRY(project(b, &rows, &list, map, out));
+    SF_TRY(project(b, &rows, &list, shown, map, out));
+    list.count = shown;
     SF_TRY(group_key_exprs(b, group, &keys));
     out->windowed = windowed;
     return windowed || group->set_count ? SF_OK
@@ -535,11 +540,12 @@ static sf_status window_of_from(sf_sqlb *b, const sf_sql_select *select, sf_sql_
     return SF_OK;
 }
 
-sf_status sf_sqlb_select(sf_sqlb *b, const sf_sql_select *select, sf_sqlb_scope *outer,
-                         sf_sqlb_outer outer_use, bool top, sf_sqlb_rel *out)
+sf_status sf_sqlb_select(sf_sqlb *b, const sf_sql_select *select, const sf_sql_query *query,
+                         sf_sqlb_scope *outer, sf_sqlb_outer outer_use, bool top, sf_sqlb_rel *out)
 {
     sf_sqlb_scope scope = {.outer = outer, .outer_use = outer_use};
     sf_sqlb_group group = {0};
+    sf_sqlb_order order = {0};
     sf_sql_select copy;
     SF_TRY(window_of_from(b, select, &copy, &scope.partition));
     bool grouped = sf_sqlb_is_grouped(&copy);
@@ -547,9 +553,11 @@ sf_status sf_sqlb_select(sf_sqlb *b, const sf_sql_select *select, sf_sqlb_scope 
     SF_TRY(check_select(b, &copy, grouped, top));
     SF_TRY(sf_sqlb_from(b, &scope, &copy, NULL));
     if (grouped)
-        SF_TRY(grouped_select(b, &scope, &group, top, out));
+        SF_TRY(grouped_select(b, &scope, &group, query, &order, top, out));
     else
-        SF_TRY(plain_select(b, &scope, out));
+        SF_TRY(plain_select(b, &scope, query, &order, out));
     out->windowed = out->windowed || reads_windowed(b, &scope);
-    return select->distinct ? sf_sqlb_distinct(b, out) : SF_OK;
+    if (select->distinct)
+        SF_TRY(sf_sqlb_distinct(b, out));
+    return query ? sf_sqlb_limit(b, query, &order, out) : SF_OK;
 }

@@ -108,7 +108,7 @@ static uint64_t word_of(const sf_order *order, sf_ref ref, uint32_t i)
     const sf_arr *arr = order->arr;
     const sf_row_column *column = &arr->layout->columns[order->by[i].column];
     const uint8_t *row = row_at(arr->layout, &arr->pages, ref);
-    uint64_t word = 0;
+    uint64_t word = order->by[i].nulls_swapped ? UINT64_MAX : 0;
     if (!row_is_null(row, column))
         word =
             column->text
@@ -122,7 +122,20 @@ static bool word_decides(const sf_order *order, uint64_t word, uint32_t i)
     word = order->by[i].descending ? ~word : word;
     if (order->arr->layout->columns[order->by[i].column].text)
         return (word & 0xff) <= 8;
-    return word != 1;
+    return word != 1 && !(order->by[i].nulls_swapped && word == UINT64_MAX);
+}
+
+/* In the order's own direction. */
+static int compare_at(const sf_order *order, sf_ref a, sf_ref b, uint32_t i)
+{
+    const sf_arr *arr = order->arr;
+    const sf_order_by *by = &order->by[i];
+    const sf_row_column *column = &arr->layout->columns[by->column];
+    int sign = sf_row_compare(arr->layout, &arr->pages, a, b, by->column);
+    if (by->nulls_swapped && row_is_null(row_at(arr->layout, &arr->pages, a), column) !=
+                                 row_is_null(row_at(arr->layout, &arr->pages, b), column))
+        sign = -sign;
+    return by->descending ? -sign : sign;
 }
 
 /* ---- looking up ---- */
@@ -130,15 +143,14 @@ static bool word_decides(const sf_order *order, uint64_t word, uint32_t i)
 static bool lies_before(const sf_order *order, sf_ref ref, const uint64_t *words,
                         const order_bound *bound)
 {
-    const sf_arr *arr = order->arr;
     for (uint32_t i = 0; i < bound->count; i++) {
         if (i < order->width && words[i] != bound->words[i])
             return words[i] < bound->words[i];
         if (ref == bound->like || (i < order->width && word_decides(order, words[i], i)))
             continue;
-        int sign = sf_row_compare(arr->layout, &arr->pages, ref, bound->like, order->by[i].column);
+        int sign = compare_at(order, ref, bound->like, i);
         if (sign)
-            return (sign < 0) != order->by[i].descending;
+            return sign < 0;
     }
     if (bound->by_ref && ref != bound->like)
         return ref < bound->like;
@@ -224,6 +236,22 @@ static bool has_prefix(const sf_order *order, sf_ref ref, sf_ref like, uint32_t 
                            order->by[i].column) != 0)
             return false;
     return true;
+}
+
+int sf_order_compare(const sf_order *order, sf_ref a, sf_ref b)
+{
+    for (uint32_t i = 0; i < order->by_count; i++) {
+        int sign = compare_at(order, a, b, i);
+        if (sign)
+            return sign;
+    }
+    return a < b ? -1 : a > b;
+}
+
+bool sf_order_same(const sf_order *order, sf_ref a, sf_ref b, uint32_t prefix_count)
+{
+    SF_ASSERT(prefix_count <= order->by_count);
+    return a == b || has_prefix(order, a, b, prefix_count);
 }
 
 sf_ref sf_order_first(const sf_order *order, sf_ref like, uint32_t prefix_count)

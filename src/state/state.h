@@ -147,6 +147,7 @@ typedef struct sf_order sf_order;
 typedef struct {
     uint32_t column;
     bool descending;
+    bool nulls_swapped; /* NULLs stand at the other end */
 } sf_order_by;
 SF_MUST_USE sf_status sf_order_new(const sf_arr *arr, const sf_order_by *by, uint32_t by_count,
                                    sf_order **out, sf_error *err);
@@ -162,6 +163,10 @@ sf_ref sf_order_prev(const sf_order *order, sf_ref ref);
 /* How many refs have that prefix, and the n-th of them (0 is the first; 0: there are fewer). */
 uint64_t sf_order_count(const sf_order *order, sf_ref like, uint32_t prefix_count);
 sf_ref sf_order_at(const sf_order *order, sf_ref like, uint32_t prefix_count, uint64_t n);
+/* Of two rows of the arrangement that need not be in the order: which comes first (< 0: a), and
+ * whether they are equal in the first prefix_count order columns. */
+int sf_order_compare(const sf_order *order, sf_ref a, sf_ref b);
+bool sf_order_same(const sf_order *order, sf_ref a, sf_ref b, uint32_t prefix_count);
 SF_MUST_USE sf_status sf_order_rebuild(sf_order *order, sf_error *err); /* from sf_arr_scan */
 
 #endif
