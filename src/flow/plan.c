@@ -148,7 +148,7 @@ sf_status sf_plan_temporal(sf_plan *plan, uint32_t input, const sf_expr *bound, 
     const sf_plan_node *below = sf_plan_at(plan, input);
     SF_ASSERT(bound->type == SF_TYPE_I64);
     sf_plan_node *node =
-        add_node(plan, SF_NODE_TEMPORAL, &input, 1, sf_schema_ref(below->schema), err);
+        sf_plan_add_node(plan, SF_NODE_TEMPORAL, &input, 1, sf_schema_ref(below->schema), err);
     if (!node)
         return failed(err);
     node->as.temporal.bound = bound;

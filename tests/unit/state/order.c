@@ -42,10 +42,10 @@ void order_walks_sorted(void)
         sf_order_by by[2];
         uint32_t want[6]; /* rows in order */
     } cases[] = {
-        {{{0, false}, {1, false}}, {3, 4, 1, 2, 0, 5}},
-        {{{0, false}, {1, true}}, {3, 1, 4, 5, 0, 2}},
-        {{{0, true}, {1, false}}, {2, 0, 5, 4, 1, 3}},
-        {{{1, false}, {0, false}}, {2, 4, 3, 0, 5, 1}},
+        {{{0, false, false}, {1, false, false}}, {3, 4, 1, 2, 0, 5}},
+        {{{0, false, false}, {1, true, false}}, {3, 1, 4, 5, 0, 2}},
+        {{{0, true, false}, {1, false, false}}, {2, 0, 5, 4, 1, 3}},
+        {{{1, false, false}, {0, false, false}}, {2, 4, 3, 0, 5, 1}},
     };
     for (size_t c = 0; c < SF_COUNT_OF(cases); c++) {
         struct ordered o;
@@ -64,7 +64,7 @@ void order_walks_sorted(void)
 
 void order_prefixes(void)
 {
-    static const sf_order_by by[] = {{0, false}, {1, false}};
+    static const sf_order_by by[] = {{0, false, false}, {1, false, false}};
     struct ordered o;
     REQUIRE(ordered_new(&o, rows, 6, by, 2));
     CHECK_INT(sf_order_first(o.order, o.refs[5], 1), o.refs[2]);
@@ -134,7 +134,7 @@ static void check_all(const sf_order *order, sorted_row *rows_, uint32_t count)
 /* Rows enter in some order, and leave in another; checked against qsort now and then. */
 void order_random(void)
 {
-    static const sf_order_by by[] = {{0, false}, {1, true}};
+    static const sf_order_by by[] = {{0, false, false}, {1, true, false}};
     for (int pattern = 0; pattern < 3; pattern++) {
         sf_arr *arr = pairs_arr(SF_ARR_BAG, 1, 0, NULL); /* equal rows are several */
         sf_rng rng = {900 + (uint64_t)pattern};
@@ -244,6 +244,14 @@ static sf_batch *edge_values(const sf_schema *schema, sf_rng *rng, uint32_t rows
     return batch;
 }
 
+static int compare_ordered(const sf_column *column, uint32_t a, uint32_t b, const sf_order_by *by)
+{
+    int sign = compare_values(column, a, b);
+    if (by->nulls_swapped && sf_column_is_valid(column, a) != sf_column_is_valid(column, b))
+        sign = -sign;
+    return by->descending ? -sign : sign;
+}
+
 static void check_sorted(const sf_arr *arr, const sf_order *order, const sf_order_by *by)
 {
     sf_ref refs[BATCH_MAX];
@@ -258,7 +266,11 @@ static void check_sorted(const sf_arr *arr, const sf_order *order, const sf_orde
     for (uint32_t r = 1; r < count; r++) {
         int sign = 0;
         for (int i = 0; i < 3 && !sign; i++)
-            sign = compare_values(columns[i], r - 1, r) * (by[i].descending ? -1 : 1);
+            sign = compare_ordered(columns[i], r - 1, r, &by[i]);
+        CHECK(sf_order_compare(order, refs[r - 1], refs[r]) < 0);
+        CHECK(sf_order_compare(order, refs[r], refs[r - 1]) > 0);
+        CHECK_INT(sf_order_same(order, refs[r - 1], refs[r], 1),
+                  compare_values(columns[0], r - 1, r) == 0);
         CHECK(sign < 0 || (sign == 0 && refs[r - 1] < refs[r]));
     }
     for (int i = 0; i < 3; i++)
@@ -285,7 +297,10 @@ void order_of_every_type(void)
     for (uint32_t first = 0; first < 5; first++) {
         for (uint32_t second = 0; second < 10; second++) {
             sf_order_by by[] = {
-                {first, second % 2}, {second / 2, second % 3 == 0}, {(first + 1) % 5, false}};
+                {first, second % 2, second % 4 > 1},
+                {second / 2, second % 3 == 0, second > 5},
+                {(first + 1) % 5, false, true},
+            };
             sf_order *order;
             REQUIRE_OK(sf_order_new(arr, by, 3, &order, &err), err);
             REQUIRE_OK(sf_order_rebuild(order, &err), err);
@@ -300,7 +315,7 @@ void order_of_every_type(void)
 
 void order_without_memory(void)
 {
-    static const sf_order_by by[] = {{0, false}};
+    static const sf_order_by by[] = {{0, false, false}};
     static int64_t many[BATCH_MAX][2];
     for (int i = 0; i < BATCH_MAX; i++)
         many[i][0] = (i * 7919) % 10007;
