@@ -326,6 +326,14 @@ static bool push_change(over_changes *changes, sf_ref ref, uint32_t position, in
     return weight == 0 || SF_VEC_PUSH(changes, change);
 }
 
+/* Which of the next entries comes first: < 0 the old one, 0 both are of one row. */
+static int which_first(const over_op *over, const over_entry *old, const over_entry *now)
+{
+    if (!old || !now)
+        return old ? -1 : 1;
+    return old->ref == now->ref ? 0 : sf_order_compare(over->order, old->ref, now->ref);
+}
+
 /* Both lists are in the one order of all rows. */
 static sf_status compare(const over_op *over, const over_answer *old, const over_answer *now,
                          over_changes *gone, over_changes *fresh, sf_error *err)
@@ -336,18 +344,15 @@ static sf_status compare(const over_op *over, const over_answer *old, const over
     while (good && (i < old_count || j < count)) {
         const over_entry *a = i < old_count ? &old->entries->data[i] : NULL;
         const over_entry *b = j < count ? &now->entries->data[j] : NULL;
-        int sign = !a ? 1 : !b ? -1 : a->ref == b->ref ? 0 : 2;
-        if (sign == 2)
-            sign = sf_order_compare(over->order, a->ref, b->ref);
-        if (sign == 0 && same_results(old, i, now, j)) {
-            int64_t more = b->count - a->count;
-            good = push_change(more < 0 ? gone : fresh, b->ref, j, more);
-        } else {
-            if (sign <= 0)
-                good = push_change(gone, a->ref, i, -a->count);
-            if (good && sign >= 0)
-                good = push_change(fresh, b->ref, j, b->count);
+        int sign = which_first(over, a, b);
+        int64_t less = a && sign <= 0 ? a->count : 0, more = b && sign >= 0 ? b->count : 0;
+        if (a && b && sign == 0 && same_results(old, i, now, j)) {
+            int64_t both = less < more ? less : more;
+            less -= both;
+            more -= both;
         }
+        good = (!a || push_change(gone, a->ref, i, -less)) &&
+               (!b || push_change(fresh, b->ref, j, more));
         i += sign <= 0;
         j += sign >= 0;
     }

@@ -60,7 +60,7 @@ static sf_batch *read_chunk(const over_data *data, uint32_t chunk, const uint64_
 {
     uint32_t from = chunk * SF_OVER_CHUNK, left = data->rows->count - from;
     uint32_t count = left < SF_OVER_CHUNK ? left : SF_OVER_CHUNK;
-    sf_column *columns[SF_COLUMNS_MAX];
+    sf_column *columns[SF_COLUMNS_MAX] = {NULL};
     bool whole = true;
     for (uint32_t c = 0; c < data->schema->count; c++) {
         columns[c] = read[c / 64] >> (c % 64) & 1
