@@ -1,95 +1,8 @@
 /* SUM and AVG of Doubles, and the variances of both: from exact sums of values and of squares, so
  * that they are right for large numbers close together and what is taken back leaves no trace. */
-#include "expr/aggregate.h"
-
-#include <math.h>
-
-/* ---- terms ---- */
-
-/* number * 2^shift as words. */
-static inline void spread(unsigned __int128 number, uint32_t shift, uint64_t term[3])
-{
-    term[0] = (uint64_t)(number << shift);
-    term[1] = (uint64_t)(number << shift >> 64);
-    term[2] = shift ? (uint64_t)(number >> 64) >> (64 - shift) : 0;
-}
-
-static inline void add_value(uint64_t *window, uint32_t *base, double value)
-{
-    uint32_t place;
-    bool negative;
-    uint64_t mantissa = sf_f64_mantissa(value, &place, &negative);
-    if (mantissa == 0)
-        return;
-    unsigned __int128 term = (unsigned __int128)mantissa << (place & 63);
-    uint64_t words[2] = {(uint64_t)term, (uint64_t)(term >> 64)};
-    sf_window_add(window, SF_WINDOW_SUM, base, words, 2, place >> 6, negative);
-}
-
-static inline uint64_t magnitude_of(int64_t weight)
-{
-    return weight < 0 ? 0 - (uint64_t)weight : (uint64_t)weight;
-}
-
-static void add_weighted(uint64_t *window, uint32_t *base, double value, int64_t weight)
-{
-    uint32_t place;
-    bool negative;
-    uint64_t mantissa = sf_f64_mantissa(value, &place, &negative), term[3];
-    if (mantissa == 0 || weight == 0)
-        return;
-    spread((unsigned __int128)mantissa * magnitude_of(weight), place & 63, term);
-    sf_window_add(window, SF_WINDOW_SUM, base, term, 3, place >> 6, negative != (weight < 0));
-}
-
-static void add_square(uint64_t *window, uint32_t *base, double value, int64_t weight)
-{
-    uint32_t place;
-    bool negative;
-    uint64_t mantissa = sf_f64_mantissa(value, &place, &negative);
-    if (mantissa == 0)
-        return;
-    unsigned __int128 square = (unsigned __int128)mantissa * mantissa;
-    place *= 2;
-    uint32_t shift = place & 63;
-    uint64_t term[4] = {0};
-    if (weight == 1 || weight == -1) {
-        spread(square, shift, term);
-        sf_window_add(window, SF_WINDOW_SQUARES, base, term, 3, place >> 6, weight < 0);
-        return;
-    }
-    unsigned __int128 low = (unsigned __int128)(uint64_t)square * magnitude_of(weight);
-    unsigned __int128 high = (square >> 64) * magnitude_of(weight) + (low >> 64);
-    spread((high << 64) | (uint64_t)low, shift, term);
-    uint64_t third = (uint64_t)(high >> 64);
-    term[2] |= third << shift;
-    term[3] = shift ? third >> (64 - shift) : 0;
-    sf_window_add(window, SF_WINDOW_SQUARES, base, term, 4, place >> 6, weight < 0);
-}
-
-/* value = window * 2^(64 * base - unit), the result's exponent with it. */
-static double window_value(const uint64_t *window, uint32_t count, uint32_t base, int32_t unit,
-                           int32_t *exponent)
-{
-    double fraction = sf_wide_to_f64(window, count, exponent);
-    *exponent += (int32_t)(64 * base) - unit;
-    return fraction;
-}
-
-/* False and a NULL when out of range. */
-static bool put_f64(sf_builder *out, double value)
-{
-    if (!isfinite(value)) {
-        sf_builder_null(out);
-        return false;
-    }
-    sf_builder_f64(out, value + 0.0);
-    return true;
-}
+#include "expr/terms.h"
 
 /* ---- SUM, AVG of Doubles: the window, then (how many << 8 | base) ---- */
-
-enum { UNIT = 1074, UNIT_SQUARED = 2148 };
 
 void sf_agg_update_sum_f64(uint8_t *const *states, size_t offset, const sf_column *const *args,
                            const int64_t *weights, uint32_t count)
@@ -190,7 +103,7 @@ void sf_agg_update_moments_f64(uint8_t *const *states, size_t offset, const sf_c
             add_value(state, &base, values[i]);
         else
             add_weighted(state, &base, values[i], weight);
-        add_square(state + SF_WINDOW_SUM, &square_base, values[i], weight);
+        add_product(state + SF_WINDOW_SUM, &square_base, values[i], values[i], weight);
         tag += (uint64_t)weight << 16;
         state[TAG] = (tag & ~0xffffULL) | (uint64_t)(uint8_t)square_base << 8 | (uint8_t)base;
     }

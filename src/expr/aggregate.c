@@ -35,6 +35,7 @@ typedef enum {
     SHAPE_ORDERED,        /* x */
     SHAPE_BOOLEAN,        /* x */
     SHAPE_VALUE,          /* x */
+    SHAPE_PAIR,           /* y, x */
     SHAPE_MIDDLE,         /* x */
     SHAPE_SHARE,          /* p, x, or p WITHIN GROUP (ORDER BY x) */
     SHAPE_SHARE_OF_ORDER, /* the same */
@@ -76,7 +77,8 @@ typedef struct {
     const sf_agg_spec *spec;
     const char *name;
     shape shape;
-    const sf_expr *arg; /* NULL: COUNT(*) */
+    const sf_expr *arg;    /* NULL: COUNT(*) */
+    const sf_expr *second; /* of PAIR */
     const sf_agg_order *order;
     uint32_t order_count;
     sf_agg_call *out;
@@ -242,21 +244,21 @@ static sf_status by_value(binding *b)
 }
 
 /* What numeric aggregates take of text and Json. */
-static sf_status number(binding *b)
+static sf_status number(binding *b, const sf_expr **arg)
 {
-    if (b->arg->untyped)
+    if ((*arg)->untyped)
         return SF_OK;
-    if (b->arg->type == SF_TYPE_JSON)
-        return sf_expr_make_call(b->arena, sf_function_get("json number", "j"), &b->arg, 1,
-                                 SF_TYPE_F64, b->arg->span, &b->arg, b->err);
-    if (b->arg->type != SF_TYPE_UTF8)
+    if ((*arg)->type == SF_TYPE_JSON)
+        return sf_expr_make_call(b->arena, sf_function_get("json number", "j"), arg, 1, SF_TYPE_F64,
+                                 (*arg)->span, arg, b->err);
+    if ((*arg)->type != SF_TYPE_UTF8)
         return SF_OK;
     b->out->warning = "text adds nothing to this aggregate: take the number with -> instead of "
                       "->>, or convert it with TO_DOUBLE";
     sf_literal null = {.is_null = true};
     const sf_expr *nothing;
-    SF_TRY(sf_expr_literal(b->arena, SF_TYPE_F64, &null, b->arg->span, &nothing, b->err));
-    return sf_expr_convert(b->arena, nothing, SF_TYPE_F64, &b->arg, b->err);
+    SF_TRY(sf_expr_literal(b->arena, SF_TYPE_F64, &null, (*arg)->span, &nothing, b->err));
+    return sf_expr_convert(b->arena, nothing, SF_TYPE_F64, arg, b->err);
 }
 
 static sf_status list(binding *b, uint32_t most)
@@ -271,6 +273,23 @@ static sf_status list(binding *b, uint32_t most)
     return b->arg->untyped
                ? SF_OK
                : sf_expr_cast(b->arena, b->arg, SF_TYPE_UTF8, b->arg->span, &b->arg, b->err);
+}
+
+static sf_status pair(binding *b)
+{
+    SF_TRY(need(b, 2, 2));
+    b->arg = b->spec->args[1];
+    SF_TRY(number(b, &b->arg));
+    if (!sf_expr_converts(b->arg, SF_TYPE_F64))
+        return wrong_argument(b);
+    SF_TRY(sf_expr_convert(b->arena, b->arg, SF_TYPE_F64, &b->second, b->err));
+    b->arg = b->spec->args[0];
+    if (b->spec->distinct) {
+        sf_fail_at(b->err, SF_INVALID, b->spec->span, "%s does not take DISTINCT", b->name);
+        sf_error_hint(b->err, "select the distinct pairs in a subquery");
+        return SF_INVALID;
+    }
+    return number(b, &b->arg);
 }
 
 static sf_status check_within_group(const binding *b)
@@ -300,12 +319,13 @@ static sf_status take_arguments(binding *b)
             SF_TRY(need(b, 1, 1));
         b->arg = spec->star ? NULL : spec->args[0];
         return SF_OK;
+    case SHAPE_PAIR: return pair(b);
     case SHAPE_MIDDLE: b->out->parameter = 0.5; break;
     case SHAPE_SHARE:
     case SHAPE_SHARE_OF_ORDER:
         SF_TRY(ordered_set(b, 1));
         SF_TRY(take_share(b, spec->args[0]));
-        return b->shape == SHAPE_SHARE ? number(b) : SF_OK;
+        return b->shape == SHAPE_SHARE ? number(b, &b->arg) : SF_OK;
     case SHAPE_MOST: return ordered_set(b, 0);
     case SHAPE_BY_TIME: return by_time(b);
     case SHAPE_BY_VALUE: return by_value(b);
@@ -315,7 +335,7 @@ static sf_status take_arguments(binding *b)
     }
     SF_TRY(need(b, 1, 1));
     b->arg = spec->args[0];
-    return b->shape == SHAPE_NUMBER || b->shape == SHAPE_MIDDLE ? number(b) : SF_OK;
+    return b->shape == SHAPE_NUMBER || b->shape == SHAPE_MIDDLE ? number(b, &b->arg) : SF_OK;
 }
 
 /* ---- the form ---- */
@@ -400,7 +420,7 @@ static void add_column(sf_agg_column *columns, uint32_t *count, const sf_expr *e
 static sf_status list_columns(binding *b, const sf_expr *value)
 {
     sf_agg_call *out = b->out;
-    sf_agg_column *columns = SF_ARENA_ARRAY(b->arena, sf_agg_column, 2 * b->order_count + 1u);
+    sf_agg_column *columns = SF_ARENA_ARRAY(b->arena, sf_agg_column, 2 * b->order_count + 2u);
     if (!columns)
         return sf_fail_memory(b->err);
     uint32_t count = 0;
@@ -424,6 +444,8 @@ static sf_status list_columns(binding *b, const sf_expr *value)
         out->value = count;
         add_column(columns, &count, value, strcmp(b->name, "LAST") == 0);
     }
+    if (b->second)
+        add_column(columns, &count, b->second, false);
     out->columns = columns;
     out->column_count = count;
     return SF_OK;

@@ -27,6 +27,8 @@ double sf_wide_to_f64(const uint64_t *words, uint32_t count, int32_t *exponent);
 void sf_wide_scale(const uint64_t *words, uint32_t count, int64_t factor, uint64_t *product);
 /* square[0..2*count-1] = words squared; words signed. */
 void sf_wide_square(const uint64_t *words, uint32_t count, uint64_t *square);
+/* product[0..2*count-1] = a * b, all signed. */
+void sf_wide_multiply(const uint64_t *a, const uint64_t *b, uint32_t count, uint64_t *product);
 /* a -= b * 2^(64 * shift_words); b signed. */
 void sf_wide_subtract(uint64_t *a, uint32_t a_count, const uint64_t *b, uint32_t b_count,
                       uint32_t shift_words);

@@ -65,24 +65,33 @@ void sf_wide_scale(const uint64_t *words, uint32_t count, int64_t factor, uint64
         negate(product, count + 1);
 }
 
-void sf_wide_square(const uint64_t *words, uint32_t count, uint64_t *square)
+void sf_wide_multiply(const uint64_t *a, const uint64_t *b, uint32_t count, uint64_t *product)
 {
-    uint64_t magnitude[WORDS_MAX];
+    uint64_t left[WORDS_MAX], right[WORDS_MAX];
     SF_ASSERT(count <= WORDS_MAX);
-    memcpy(magnitude, words, count * sizeof *words);
-    if (is_negative(words, count))
-        negate(magnitude, count);
-    memset(square, 0, 2 * count * sizeof *square);
+    memcpy(left, a, count * sizeof *a);
+    memcpy(right, b, count * sizeof *b);
+    if (is_negative(a, count))
+        negate(left, count);
+    if (is_negative(b, count))
+        negate(right, count);
+    memset(product, 0, 2 * count * sizeof *product);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t carry = 0;
         for (uint32_t j = 0; j < count; j++) {
-            unsigned __int128 step =
-                (unsigned __int128)magnitude[i] * magnitude[j] + square[i + j] + carry;
-            square[i + j] = (uint64_t)step;
+            unsigned __int128 step = (unsigned __int128)left[i] * right[j] + product[i + j] + carry;
+            product[i + j] = (uint64_t)step;
             carry = (uint64_t)(step >> 64);
         }
-        square[i + count] = carry;
+        product[i + count] = carry;
     }
+    if (is_negative(a, count) != is_negative(b, count))
+        negate(product, 2 * count);
+}
+
+void sf_wide_square(const uint64_t *words, uint32_t count, uint64_t *square)
+{
+    sf_wide_multiply(words, words, count, square);
 }
 
 void sf_wide_subtract(uint64_t *a, uint32_t a_count, const uint64_t *b, uint32_t b_count,
