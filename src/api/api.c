@@ -156,7 +156,7 @@ sf_status sf_api_start(sf_api *api, sf_service *service, sf_error *err)
 
 void sf_api_stop(sf_api *api, unsigned grace_ms)
 {
-    if (api->stopped || !api->front)
+    if (!api || api->stopped || !api->front)
         return;
     api->stopped = true;
     sf_http_server_stop(sf_front_server(api->front), grace_ms);

@@ -27,7 +27,7 @@ SF_MUST_USE sf_status sf_api_new(const sf_api_options *options, sf_api **out, sf
 uint16_t sf_api_port(const sf_api *api);
 SF_MUST_USE sf_status sf_api_start(sf_api *api, sf_service *service, sf_error *err);
 /* No new connections; what is under way is finished within grace_ms, what is left is cut. Afterwards
- * no call of the service runs any more and every subscription is closed. */
+ * no call of the service runs any more and every subscription is closed. NULL is allowed. */
 void sf_api_stop(sf_api *api, unsigned grace_ms);
 void sf_api_free(sf_api *api); /* stops it when that was not done; NULL allowed */
 

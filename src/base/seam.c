@@ -216,6 +216,8 @@ static sf_status system_rename(void *self, const char *from, const char *to, sf_
 static sf_status system_make_dir(void *self, const char *path, sf_error *err)
 {
     SF_UNUSED(self);
+    if (!*path)
+        return sf_fail(err, SF_INVALID, "the directory has an empty name");
     char *copy = sf_strdup(path);
     if (!copy)
         return sf_fail_memory(err);

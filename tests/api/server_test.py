@@ -866,6 +866,17 @@ def test_two_servers_on_one_directory():
         raise AssertionError("a second server opened the same data")
 
 
+def test_two_servers_on_one_port():
+    s, data = shared(), os.path.join(temporary(), "d")
+    for option, value, word in (("--Http:Port", str(s.port), str(s.port)),
+                                ("--Http:Address", "no.such.address.invalid", "no.such")):
+        end = subprocess.run([PROGRAM, "--DataDir", data, option, value], capture_output=True,
+                             text=True, timeout=DEADLINE_S)
+        equal((end.returncode, end.stdout), (1, ""), end.stderr)
+        assert word in end.stderr and end.stderr.count("\n") == 1, end.stderr
+        assert not os.path.exists(data), "the port comes before the data"
+
+
 def test_settings():
     data = temporary()
     os.mkdir(os.path.join(data, "etc"))
@@ -880,6 +891,8 @@ def test_settings():
     s.stop()
     bad = subprocess.run([PROGRAM, "--Http:Port", "many"], capture_output=True, text=True)
     assert bad.returncode != 0 and "Http:Port" in bad.stderr, bad
+    bad = subprocess.run([PROGRAM, "--DataDir", "", "--Http:Port", "0"], capture_output=True, text=True)
+    assert bad.returncode == 1 and "empty name" in bad.stderr, bad
     assert "Http:Port" in subprocess.run([PROGRAM, "--help"], capture_output=True, text=True).stdout
 
 

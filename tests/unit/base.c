@@ -154,6 +154,8 @@ static void the_disk_replaces_and_locks(void)
     snprintf(path, sizeof path, "%s/a/b", dir);
     REQUIRE_OK(disk.make_dir(disk.self, path, &err), err);
     REQUIRE_OK(disk.make_dir(disk.self, path, &err), err); /* again is fine */
+    CHECK(disk.make_dir(disk.self, "", &err) == SF_INVALID);
+    CHECK_STR(err.message, "the directory has an empty name");
     snprintf(path, sizeof path, "%s/a/file", dir);
     REQUIRE_OK(sf_disk_replace(&disk, path, "old", 3, &err), err);
     REQUIRE_OK(sf_disk_replace(&disk, path, "newer", 5, &err), err);
