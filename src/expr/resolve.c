@@ -411,6 +411,8 @@ static sf_status call_special(sf_arena *arena, sf_str name, const sf_expr *const
         if (!sf_str_eq_nocase(name, sf_str_of(conversions[i].name)))
             continue;
         static const sf_function one[] = {{"", "a", 'a', 0, NULL}};
+        if (count == 2 && conversions[i].type == SF_TYPE_TIMESTAMP)
+            return sf_expr_call(arena, SF_STR("to_timestamp by"), args, 2, span, out, err);
         if (count != 1)
             return wrong_count(name, one, 1, count, span, err);
         return sf_expr_cast(arena, args[0], conversions[i].type, span, out, err);
