@@ -17,6 +17,7 @@ const char *sf_node_kind_name(sf_node_kind kind)
         [SF_NODE_SNAPSHOT_JOIN] = "SnapshotJoin",
         [SF_NODE_TOP] = "Top",
         [SF_NODE_OVER] = "Over",
+        [SF_NODE_REPEAT] = "Repeat",
     };
     SF_ASSERT(kind < SF_NODE_KIND_COUNT);
     return names[kind];
@@ -93,8 +94,16 @@ static void print_join(const sf_plan *plan, const sf_plan_node *node, sf_buf *ou
         sf_buf_printf(out, " within %lld ms", (long long)node->as.join.within_ms);
     if (node->kind == SF_NODE_SNAPSHOT_JOIN)
         sf_buf_puts(out, " in the last closed window");
-    if (node->as.join.residual)
-        sf_buf_puts(out, " with a further condition");
+    if (node->as.join.nulls_match)
+        sf_buf_puts(out, " nulls equal");
+    sf_schema *both = node->as.join.residual ? sf_plan_join_schema(left, right) : NULL;
+    if (both) {
+        sf_buf_puts(out, " with ");
+        sf_expr_print(node->as.join.residual, both, out);
+    } else if (node->as.join.residual) {
+        out->failed = true;
+    }
+    sf_schema_unref(both);
 }
 
 static void print_window(const sf_plan_node *node, const sf_schema *input, sf_buf *out)
@@ -153,6 +162,7 @@ static void print_node(const sf_plan *plan, const sf_plan_node *node, sf_buf *ou
         break;
     case SF_NODE_TOP:
     case SF_NODE_OVER: sf_over_print(&node->as.over, input, out); break;
+    case SF_NODE_REPEAT: sf_buf_printf(out, " by %s", input->fields[input->count - 2].name); break;
     case SF_NODE_UNION:
     case SF_NODE_KIND_COUNT: break;
     }

@@ -491,3 +491,23 @@ sf_status sf_plan_union(sf_plan *plan, const uint32_t *inputs, uint32_t input_co
     *out = node->id;
     return SF_OK;
 }
+
+sf_status sf_plan_repeat(sf_plan *plan, uint32_t input, uint32_t *out, sf_error *err)
+{
+    const sf_plan_node *below = sf_plan_at(plan, input);
+    uint32_t count = below->schema->count - 1;
+    SF_ASSERT(count > 1 && below->schema->fields[count - 1].type == SF_TYPE_I64);
+    sf_field *fields = sf_alloc(count * sizeof *fields);
+    if (!fields)
+        return sf_fail_memory(err);
+    memcpy(fields, below->schema->fields, count * sizeof *fields);
+    fields[count - 1] = field_ts;
+    sf_schema *schema = sf_schema_new(fields, count);
+    sf_free(fields);
+    sf_plan_node *node = sf_plan_add_node(plan, SF_NODE_REPEAT, &input, 1, schema, err);
+    if (!node)
+        return failed(err);
+    node->append_only = below->append_only;
+    *out = node->id;
+    return SF_OK;
+}

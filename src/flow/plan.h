@@ -39,6 +39,7 @@ typedef enum {
     SF_NODE_TEMPORAL,
     SF_NODE_TOP,
     SF_NODE_OVER,
+    SF_NODE_REPEAT,
     SF_NODE_KIND_COUNT
 } sf_node_kind;
 
@@ -271,6 +272,8 @@ sf_status sf_plan_window(sf_plan *plan, uint32_t input, const sf_window_spec *sp
 sf_status sf_plan_over(sf_plan *plan, uint32_t input, const sf_over_spec *spec, uint32_t *out,
                        sf_error *err);
 const char *sf_over_function_name(const sf_over_call *call);
+/* Rows as often as their last visible column, a Long, says; without that column. */
+sf_status sf_plan_repeat(sf_plan *plan, uint32_t input, uint32_t *out, sf_error *err);
 /* Inputs of equal types; names of the first. */
 sf_status sf_plan_union(sf_plan *plan, const uint32_t *inputs, uint32_t input_count, uint32_t *out,
                         sf_error *err);

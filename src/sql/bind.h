@@ -342,6 +342,10 @@ sf_status sf_sqlb_order_columns(sf_sqlb *b, const sf_sql_query *query, const sf_
 sf_status sf_sqlb_limit(sf_sqlb *b, const sf_sql_query *query, const sf_sqlb_order *order,
                         sf_sqlb_rel *rel);
 
+/* EXCEPT ALL, INTERSECT ALL of sides whose types agree; out has its columns: bind_bags.c. */
+sf_status sf_sqlb_bags(sf_sqlb *b, sf_sql_set_op op, uint32_t left, uint32_t right,
+                       sf_sqlb_rel *out);
+
 /* top: what the query gives is the statement's answer. */
 sf_status sf_sqlb_query(sf_sqlb *b, const sf_sql_query *query, sf_sqlb_scope *outer,
                         sf_sqlb_outer outer_use, bool top, sf_sqlb_rel *out);

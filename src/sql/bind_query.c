@@ -141,7 +141,7 @@ static sf_status bind_union(sf_sqlb *b, const sf_sql_body *set, bool top, sf_sql
 
 /* ---- EXCEPT, INTERSECT ---- */
 
-/* Distinct rows of the left that are (are not) among the right, NULLs being equal. */
+/* Distinct rows of the left that are (are not) among the right, NULLs being equal; ALL counts. */
 static sf_status bind_except(sf_sqlb *b, const sf_sql_body *set, sf_sqlb_rel *out)
 {
     sf_sqlb_rel sides[2];
@@ -150,12 +150,11 @@ static sf_status bind_except(sf_sqlb *b, const sf_sql_body *set, sf_sqlb_rel *ou
     if (b->kind == SF_PLAN_PIPELINE)
         return sf_sqlb_fail(b, SF_INVALID, set->set.op_span, "make the query a table",
                             "%s keeps every row it has seen, which a pipeline cannot", name);
-    if (set->set.all)
-        return sf_sqlb_not_yet(b, set->set.op_span, "EXCEPT ALL or INTERSECT ALL",
-                               "leave ALL out, or group and compare counts");
     SF_TRY(bind_body(b, set->set.left, NULL, SF_OUTER_CORRELATED, false, &sides[0]));
     SF_TRY(bind_body(b, set->set.right, NULL, SF_OUTER_CORRELATED, false, &sides[1]));
     SF_TRY(prepare(b, set, &both, out));
+    if (set->set.all)
+        return sf_sqlb_bags(b, set->set.op, sides[0].node, sides[1].node, out);
     for (int i = 0; i < 2; i++) {
         sides[i].columns = out->columns;
         SF_TRY(sf_sqlb_distinct(b, &sides[i]));

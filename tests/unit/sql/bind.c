@@ -113,7 +113,7 @@ static void joining(void)
          "q.bid WHERE t.side = 'BUY' AND q.ask < 5",
          "qty Long, bid Double",
          "FilterProject -> qty AS qty, bid AS bid\n"
-         "  Join inner on symbol = symbol with a further condition\n"
+         "  Join inner on symbol = symbol with (price > bid)\n"
          "    FilterProject where (side = 'BUY') -> symbol AS symbol, price AS price, qty AS qty\n"
          "      Scan trades\n"
          "    FilterProject where (ask < 5) -> symbol AS symbol, bid AS bid\n"
@@ -296,7 +296,7 @@ static void subqueries(void)
          "qty Long", NULL},
         {"SELECT qty FROM trades WHERE price > (SELECT AVG(bid) FROM quotes)", "qty Long",
          "FilterProject -> qty AS qty\n"
-         "  Join inner with a further condition\n"
+         "  Join inner with (price > avg)\n"
          "    FilterProject -> price AS price, qty AS qty\n"
          "      Scan trades\n"
          "    Reduce by (): AVG(bid)\n"
@@ -394,7 +394,7 @@ static void pipelines(void)
          "AND q.bid < t.price WHERE t.side = 'BUY'",
          "qty Long, bid Double",
          "FilterProject -> qty AS qty, bid AS bid\n"
-         "  IntervalJoin inner on symbol = symbol within 5000 ms with a further condition\n"
+         "  IntervalJoin inner on symbol = symbol within 5000 ms with (bid < price)\n"
          "    FilterProject where (side = 'BUY') -> symbol AS symbol, price AS price, qty AS qty\n"
          "      Scan trades\n"
          "    FilterProject -> symbol AS symbol, bid AS bid\n"

@@ -190,8 +190,6 @@ static const refusal later[] = {
      "ASOF JOIN is not supported yet", 33},
     {'T', "SELECT 1 FROM SESSION(trades, _ts, 1 SECOND) w",
      "SESSION in a table is not supported yet", 15},
-    {'T', "SELECT symbol FROM trades EXCEPT ALL SELECT symbol FROM quotes",
-     "EXCEPT ALL or INTERSECT ALL is not supported yet", 27},
     {'T', "WITH RECURSIVE a AS (SELECT 1 AS n FROM trades UNION SELECT n FROM a) SELECT n FROM a",
      "WITH RECURSIVE is not supported yet", 68},
     {'T', "SELECT q.bid FROM trades t, LATERAL (SELECT bid FROM quotes WHERE symbol = t.symbol) q",
