@@ -1,6 +1,39 @@
 /* build_group.c: the node of a grouped SELECT. */
 #include "sql/bind.h"
 
+/* Whether the _ts of a node's rows may be the time of an epoch, which says nothing about the rows:
+ * groups below are stamped so. */
+static sf_status time_is_recorded(sf_sqlb *b, uint32_t top, bool *out)
+{
+    bool *reached = SF_ARENA_ARRAY(b->scratch, bool, top + 1u);
+    if (!reached)
+        return sf_fail_memory(b->err);
+    reached[top] = true;
+    *out = false;
+    for (uint32_t id = top + 1; id-- > 0 && !*out;) { /* inputs have smaller numbers */
+        const sf_plan_node *node = sf_plan_at(b->plan, id);
+        if (!reached[id])
+            continue;
+        *out = node->kind == SF_NODE_REDUCE;
+        bool left_only = node->kind == SF_NODE_JOIN && node->as.join.kind >= SF_JOIN_SEMI;
+        for (uint32_t i = 0; i < node->input_count && !(left_only && i); i++)
+            reached[node->inputs[i]] |= node->kind != SF_NODE_WINDOW; /* stamps its own end */
+    }
+    return SF_OK;
+}
+
+static sf_status check_time(sf_sqlb *b, const sf_sqlb_agg *agg, uint32_t below)
+{
+    bool recorded = false;
+    if (agg->timed)
+        SF_TRY(time_is_recorded(b, below, &recorded));
+    if (!recorded)
+        return SF_OK;
+    return sf_sqlb_fail(b, SF_INVALID, agg->ast->op_span, "give it an order, as LAST(x ORDER BY y)",
+                        "%.*s has no time to go by: these rows are groups, which have none",
+                        SQLB_NAME(agg->ast->call->name.text));
+}
+
 /* The same aggregates over the columns of the node below. */
 static sf_status node_aggs(sf_sqlb *b, const sf_sqlb_group *group, uint32_t below,
                            sf_agg_call **calls, const char ***names)
@@ -17,6 +50,7 @@ static sf_status node_aggs(sf_sqlb *b, const sf_sqlb_group *group, uint32_t belo
             return sf_fail_memory(b->err);
         for (uint32_t k = 0; k < agg->part_count; k++)
             SF_TRY(sf_sqlb_remap(b, agg->parts[k], &parts[k]));
+        SF_TRY(check_time(b, agg, below));
         SF_TRY(sf_sqlb_resolve_aggregate(b, agg, parts, append_only, &(*calls)[i]));
         (*names)[i] = agg->name;
     }
