@@ -229,7 +229,8 @@ int64_t sf_group_due(const sf_group *group)
 /* Fixes how far each source is read; false when no running member would get anything to do. */
 static bool cut(sf_group *group, int64_t now_ms)
 {
-    bool work = sf_group_due(group) <= now_ms;
+    int64_t due = sf_group_due(group);
+    bool work = due != INT64_MAX && due <= now_ms;
     for (size_t s = 0; s < group->sources.len; s++)
         group->sources.data[s].target = 0;
     for (size_t m = 0; m < group->members.len; m++) {

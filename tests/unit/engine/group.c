@@ -330,3 +330,31 @@ void groups_merge(void)
     bench_close(&from);
     bench_close(&into);
 }
+
+/* A row's time is work for its group, and for those that read the table. */
+void groups_are_due(void)
+{
+    static const row rows[] = {{1, 10, 100}, {1, 5, 300}};
+    bench b;
+    char text[TEXT_BYTES];
+    bench_open(&b, NULL);
+    CHECK_INT(bench_add(&b, "new", SF_PLAN_TABLE,
+                        "SELECT k, v FROM s WHERE _ts > NOW() - INTERVAL '1' SECOND", 0, NULL),
+              SF_OK);
+    CHECK_INT(
+        bench_add(&b, "sums", SF_PLAN_TABLE, "SELECT k, SUM(v) AS v FROM new GROUP BY k", 0, NULL),
+        SF_OK);
+    CHECK(sf_group_due(b.group) == INT64_MAX);
+    bench_push(&b, rows, 2);
+    CHECK_INT(bench_run(&b), 1);
+    CHECK_STR(bench_answer(&b, "sums", text), " 1:15");
+    CHECK_INT(sf_group_due(b.group), 1100);
+    CHECK_INT(sf_group_step(b.group, 1099, UINT64_MAX), SF_GROUP_IDLE);
+    CHECK_INT(sf_group_step(b.group, 1100, UINT64_MAX), SF_GROUP_EPOCH);
+    CHECK_STR(bench_answer(&b, "sums", text), " 1:5");
+    CHECK_INT(sf_group_due(b.group), 1300);
+    CHECK_INT(sf_group_step(b.group, INT64_MAX, UINT64_MAX), SF_GROUP_EPOCH);
+    CHECK_INT(sf_group_step(b.group, INT64_MAX, UINT64_MAX), SF_GROUP_IDLE);
+    CHECK_STR(bench_answer(&b, "sums", text), "");
+    bench_close(&b);
+}

@@ -14,6 +14,7 @@ static const sf_case cases[] = {
     SF_CASE(groups_end_readers_last),
     SF_CASE(failures_stay_with_their_member),
     SF_CASE(groups_merge),
+    SF_CASE(groups_are_due),
     SF_CASE(images_come_back),
     SF_CASE(images_hold_what_changed),
     SF_CASE(images_are_of_a_query),

@@ -61,6 +61,7 @@ void groups_read_from_a_position(void);
 void groups_end_readers_last(void);
 void failures_stay_with_their_member(void);
 void groups_merge(void);
+void groups_are_due(void);
 
 void images_come_back(void);
 void images_hold_what_changed(void);
