@@ -245,6 +245,24 @@ void sf_sqlb_inputs_of(const sf_sqlb *b, const sf_expr *expr, sf_sqlb_set *out);
 /* Must be Bool (or a bare NULL). */
 sf_status sf_sqlb_to_bool(sf_sqlb *b, const sf_expr *expr, const char *place, const sf_expr **out);
 
+/* ---- rows of values: bind_rows.c ---- */
+
+typedef struct {
+    const sf_expr **values;
+    size_t count; /* at least one */
+} sf_sqlb_row;
+/* Rows of as many values; negated: IS NOT DISTINCT FROM. */
+sf_status sf_sqlb_compare_rows(sf_sqlb *b, sf_sql_op op, bool negated, const sf_sqlb_row *left,
+                               const sf_sqlb_row *right, sf_span span, const sf_expr **out);
+sf_status sf_sqlb_check_rows(sf_sqlb *b, const sf_sql_expr *left, const sf_sql_expr *right,
+                             sf_span span);
+/* A comparison, one side of which is a row. */
+sf_status sf_sqlb_row_op(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
+                         const sf_expr **out);
+/* A row IN a list, or BETWEEN, without its NOT. */
+sf_status sf_sqlb_row_predicate(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
+                                const sf_expr **out);
+
 /* ---- time: bind_time.c, bind_interval.c ---- */
 
 sf_status sf_sqlb_interval(sf_sqlb *b, const sf_sql_expr *ast, const sf_expr **out);

@@ -62,51 +62,12 @@ static bool is_comparison(sf_sql_op op)
     return op >= SF_OP_EQUAL && op <= SF_OP_DISTINCT;
 }
 
-static sf_status check_rows(sf_sqlb *b, const sf_sql_expr *left, const sf_sql_expr *right,
-                            sf_span span)
-{
-    if (left->kind != SF_EX_ROW || right->kind != SF_EX_ROW)
-        return sf_sqlb_fail(b, SF_INVALID, span, "compare rows with rows: (a, b) = (c, d)",
-                            "a row is compared with a single value");
-    if (left->args.count != right->args.count)
-        return sf_sqlb_fail(b, SF_INVALID, span, "give both sides the same number of values",
-                            "a row of %zu values is compared with one of %zu", left->args.count,
-                            right->args.count);
-    return SF_OK;
-}
-
-/* (a, b) = (c, d) is a = c AND b = d; <> is a <> c OR b <> d; < goes from the left. */
-static sf_status compare_rows(sf_sqlb *b, sf_sqlb_scope *scope, sf_sql_op op,
-                              const sf_sql_expr *left, const sf_sql_expr *right, sf_span span,
-                              const sf_expr **out)
-{
-    SF_TRY(check_rows(b, left, right, span));
-    if (op != SF_OP_EQUAL && op != SF_OP_NOT_EQUAL)
-        return sf_sqlb_not_yet(b, span, "ordering rows of values", "compare them one by one");
-    size_t count = left->args.count;
-    const sf_expr **parts = SF_ARENA_ARRAY(b->scratch, const sf_expr *, count);
-    if (!parts)
-        return sf_fail_memory(b->err);
-    for (size_t i = 0; i < count; i++) {
-        const sf_expr *sides[2];
-        SF_TRY(sf_sqlb_expr(b, scope, left->args.items[i], &sides[0]));
-        SF_TRY(sf_sqlb_expr(b, scope, right->args.items[i], &sides[1]));
-        SF_TRY(call(b, function_of(op), sides, 2, span, &parts[i]));
-    }
-    return sf_expr_logic(b->arena, op == SF_OP_EQUAL ? SF_EXPR_AND : SF_EXPR_OR, parts,
-                         (uint32_t)count, span, out, b->err);
-}
-
 static sf_status bind_op(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
                          const sf_expr **out)
 {
     sf_sql_expr *const *asts = ast->args.items;
-    if (is_comparison(ast->op) && (asts[0]->kind == SF_EX_ROW || asts[1]->kind == SF_EX_ROW)) {
-        if (ast->op == SF_OP_DISTINCT)
-            return sf_sqlb_not_yet(b, ast->op_span, "IS DISTINCT FROM on rows of values",
-                                   "compare them one by one");
-        return compare_rows(b, scope, ast->op, asts[0], asts[1], ast->op_span, out);
-    }
+    if (is_comparison(ast->op) && (asts[0]->kind == SF_EX_ROW || asts[1]->kind == SF_EX_ROW))
+        return sf_sqlb_row_op(b, scope, ast, out);
     const sf_expr **args;
     SF_TRY(sf_sqlb_calendar(b, scope, ast, out));
     if (*out)
@@ -139,26 +100,12 @@ static sf_status bind_is(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *as
     return call(b, names[ast->is][ast->negated], args, 1, ast->op_span, out);
 }
 
-/* (a, b) IN ((1, 2), (3, 4)) is an OR of comparisons. */
-static sf_status rows_in_list(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
-                              const sf_expr **out)
-{
-    size_t count = ast->args.count - 1;
-    const sf_expr **parts = SF_ARENA_ARRAY(b->scratch, const sf_expr *, count);
-    if (!parts)
-        return sf_fail_memory(b->err);
-    for (size_t i = 0; i < count; i++)
-        SF_TRY(compare_rows(b, scope, SF_OP_EQUAL, ast->args.items[0], ast->args.items[i + 1],
-                            ast->op_span, &parts[i]));
-    return sf_expr_logic(b->arena, SF_EXPR_OR, parts, (uint32_t)count, ast->op_span, out, b->err);
-}
-
 static sf_status bind_predicate(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
                                 const sf_expr **out)
 {
     const sf_expr **args;
-    if (ast->kind == SF_EX_IN_LIST && ast->args.items[0]->kind == SF_EX_ROW) {
-        SF_TRY(rows_in_list(b, scope, ast, out));
+    if (ast->kind != SF_EX_LIKE && ast->args.items[0]->kind == SF_EX_ROW) {
+        SF_TRY(sf_sqlb_row_predicate(b, scope, ast, out));
     } else {
         const char *name = ast->kind == SF_EX_IN_LIST ? "in" : "between";
         if (ast->kind == SF_EX_LIKE)
@@ -338,7 +285,7 @@ static sf_status row_condition(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_ex
                                sf_sqlb_conds *out)
 {
     const sf_sql_expr *left = ast->args.items[0], *right = ast->args.items[1];
-    SF_TRY(check_rows(b, left, right, ast->op_span));
+    SF_TRY(sf_sqlb_check_rows(b, left, right, ast->op_span));
     for (size_t i = 0; i < left->args.count; i++) {
         sf_sql_expr pair = *ast, *sides[2] = {left->args.items[i], right->args.items[i]};
         pair.args = (sf_sql_exprs){sides, 2};

@@ -142,20 +142,24 @@ static sf_status equality(sf_sqlb *b, const sf_expr *left, const sf_expr *right,
     return SF_OK;
 }
 
-/* NULLs of NOT IN's subquery are ignored: they leave before the join. */
+/* NULLs of NOT IN's subquery are ignored: rows with one leave before the join. */
 static sf_status drop_nulls(sf_sqlb *b, const inner_side *side, sf_span span)
 {
-    sf_sqlb_cond cond = {0};
-    SF_TRY(sf_expr_call(b->arena, SF_STR("is not null"), &side->values[0], 1, span, &cond.expr,
-                        b->err));
-    sf_sqlb_inputs_of(b, cond.expr, &cond.inputs);
-    return sf_sqlb_push(b, side->tree, &cond);
+    for (size_t i = 0; i < side->count; i++) {
+        sf_sqlb_cond cond = {0};
+        SF_TRY(sf_expr_call(b->arena, SF_STR("is not null"), &side->values[i], 1, span, &cond.expr,
+                            b->err));
+        sf_sqlb_inputs_of(b, cond.expr, &cond.inputs);
+        SF_TRY(sf_sqlb_push(b, side->tree, &cond));
+    }
+    return SF_OK;
 }
 
 /* How a subquery's rows decide: a join, and for ANY and ALL what must hold for a row to count. */
 typedef struct {
     sf_join_kind join;
     const char *test; /* NULL: equality, which can be a key; "": the comparison itself */
+    unsigned skip;    /* equality: values that are not compared, as bits */
 } decision;
 
 /* x > ALL (q) holds when no row has x > y not true, and so on: NULLs decide as SQL says. */
@@ -163,26 +167,25 @@ static decision decide(const sf_sql_expr *ast, bool negated)
 {
     negated ^= ast->negated;
     if (ast->kind == SF_EX_EXISTS)
-        return (decision){negated ? SF_JOIN_ANTI : SF_JOIN_SEMI, NULL};
+        return (decision){negated ? SF_JOIN_ANTI : SF_JOIN_SEMI, NULL, 0};
     bool in = ast->kind == SF_EX_IN_QUERY || (ast->op == SF_OP_EQUAL && ast->any);
     bool not_in = ast->kind == SF_EX_QUANTIFIED && ast->op == SF_OP_NOT_EQUAL && !ast->any;
     if (in || not_in)
-        return (decision){negated != not_in ? SF_JOIN_NOT_IN : SF_JOIN_SEMI, NULL};
+        return (decision){negated != not_in ? SF_JOIN_NOT_IN : SF_JOIN_SEMI, NULL, 0};
     if (ast->any)
-        return negated ? (decision){SF_JOIN_ANTI, "is not false"} : (decision){SF_JOIN_SEMI, ""};
-    return negated ? (decision){SF_JOIN_SEMI, "is false"} : (decision){SF_JOIN_ANTI, "is not true"};
+        return negated ? (decision){SF_JOIN_ANTI, "is not false", 0}
+                       : (decision){SF_JOIN_SEMI, "", 0};
+    return negated ? (decision){SF_JOIN_SEMI, "is false", 0}
+                   : (decision){SF_JOIN_ANTI, "is not true", 0};
 }
 
-/* The condition between one value and one column of the subquery. */
-static sf_status compare_value(sf_sqlb *b, const sf_sql_expr *ast, const decision *how,
-                               const sf_expr *value, const sf_expr *column, sf_sqlb_cond *out)
+/* ANY and ALL: what must hold between the values and a row of the subquery. */
+static sf_status compare_test(sf_sqlb *b, const sf_sql_expr *ast, const decision *how,
+                              const sf_expr **values, const inner_side *side, sf_sqlb_cond *out)
 {
-    if (!how->test)
-        return equality(b, value, column, ast->op_span, out);
-    const sf_expr *sides[2] = {value, column};
+    sf_sqlb_row left = {values, side->count}, right = {side->values, side->count};
     *out = (sf_sqlb_cond){0};
-    SF_TRY(sf_expr_call(b->arena, sf_str_of(sf_sql_op_text(ast->op)), sides, 2, ast->op_span,
-                        &out->expr, b->err));
+    SF_TRY(sf_sqlb_compare_rows(b, ast->op, false, &left, &right, ast->op_span, &out->expr));
     if (how->test[0])
         SF_TRY(sf_expr_call(b->arena, sf_str_of(how->test), &out->expr, 1, ast->op_span, &out->expr,
                             b->err));
@@ -203,19 +206,24 @@ static sf_status compare_values(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_e
                                 : "select the one column to compare with",
                             "the subquery of %s gives %zu columns, not %zu", name, side->count,
                             count);
-    if (row && how->test)
-        return sf_sqlb_not_yet(b, ast->op_span, "this comparison of rows with ANY or ALL",
-                               "compare one value, or write EXISTS");
+    const sf_expr **values = SF_ARENA_ARRAY(b->scratch, const sf_expr *, count + 1);
     const char *place = scope->place;
+    sf_sqlb_cond cond;
+    if (!values)
+        return sf_fail_memory(b->err);
     scope->place = name;
     for (size_t i = 0; i < count; i++) {
-        const sf_expr *value;
-        sf_sqlb_cond cond;
-        SF_TRY(sf_sqlb_expr(b, scope, row ? subject->args.items[i] : subject, &value));
-        SF_TRY(compare_value(b, ast, how, value, side->values[i], &cond));
+        SF_TRY(sf_sqlb_expr(b, scope, row ? subject->args.items[i] : subject, &values[i]));
+        if (how->test || how->skip >> i & 1)
+            continue;
+        SF_TRY(equality(b, values[i], side->values[i], ast->op_span, &cond));
         SQLB_PUSH(b, out->items, out->count, cond);
     }
     scope->place = place;
+    if (!how->test)
+        return SF_OK;
+    SF_TRY(compare_test(b, ast, how, values, side, &cond));
+    SQLB_PUSH(b, out->items, out->count, cond);
     return SF_OK;
 }
 
@@ -263,6 +271,8 @@ sf_status sf_sqlb_membership(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr
 
 /* ---- membership as a value ---- */
 
+enum { IN_VALUES_MAX = 4 };
+
 static sf_status check_place(sf_sqlb *b, const sf_sqlb_scope *scope, sf_span span)
 {
     if (scope->no_subqueries || !scope->tree)
@@ -275,16 +285,16 @@ static sf_status check_place(sf_sqlb *b, const sf_sqlb_scope *scope, sf_span spa
     return SF_OK;
 }
 
-/* Whether the subquery has a row for which `how` holds; all: any row that is correlated. */
+/* Whether the subquery has a row for which `how` holds. */
 static sf_status mark(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast, const decision *how,
-                      bool all, const sf_expr **out)
+                      const sf_expr **out)
 {
     inner_side side = {0};
     sf_sqlb_conds on = {0};
     SF_TRY(bind_side(b, scope, ast, how, &side, &on));
     if (ast->kind != SF_EX_EXISTS && !how->test)
         SF_TRY(drop_nulls(b, &side, ast->op_span));
-    SF_TRY(sf_sqlb_mark_tree(b, scope, side.tree, all ? &side.correlated : &on, ast->op_span, out));
+    SF_TRY(sf_sqlb_mark_tree(b, scope, side.tree, &on, ast->op_span, out));
     mark_snapshot(b, scope->tree, ast->query->span);
     return SF_OK;
 }
@@ -307,32 +317,73 @@ static sf_status three_valued(sf_sqlb *b, const sf_expr *first, bool decided,
     return sf_expr_case(b->arena, parts, 5, span, out, b->err);
 }
 
-/* x IN (q): NULLs of q are left out; with x NULL it is unknown unless q is empty. */
+/* Values that are NULL make a row unknown when the others meet a row of q. *out: these values are
+ * NULL, and there is such a row. */
+static sf_status unknown_by(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
+                            const sf_sql_exprs *values, unsigned nulls, const sf_expr **out)
+{
+    const decision others = {SF_JOIN_SEMI, NULL, nulls};
+    const sf_expr *parts[IN_VALUES_MAX + 1];
+    uint32_t count = 0;
+    SF_TRY(mark(b, scope, ast, &others, &parts[count++]));
+    for (size_t i = 0; i < values->count; i++) {
+        const sf_expr *value;
+        if (!(nulls >> i & 1))
+            continue;
+        SF_TRY(sf_sqlb_expr(b, scope, values->items[i], &value));
+        SF_TRY(sf_expr_call(b->arena, SF_STR("is null"), &value, 1, ast->op_span, &parts[count++],
+                            b->err));
+    }
+    return sf_expr_logic(b->arena, SF_EXPR_AND, parts, count, ast->op_span, out, b->err);
+}
+
+/* Bits of the values that are constants and so never NULL. */
+static unsigned constants(const sf_sql_exprs *values)
+{
+    unsigned bits = 0;
+    for (size_t i = 0; i < values->count; i++) {
+        sf_sql_expr_kind kind = values->items[i]->kind;
+        bits |= (unsigned)(kind >= SF_EX_BOOL && kind <= SF_EX_STRING) << i;
+    }
+    return bits;
+}
+
+/* x IN (q): NULLs of q are left out; with x NULL it is unknown unless q is empty. Of a row each set
+ * of values may be the one that is NULL. */
 static sf_status in_value(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast, bool negated,
                           const sf_expr **out)
 {
-    static const decision equal = {SF_JOIN_SEMI, NULL};
-    const sf_expr *matched, *both[2], *unknown;
-    if (ast->args.items[0]->kind == SF_EX_ROW)
-        return sf_sqlb_not_yet(b, ast->op_span, "NOT IN with rows, or IN with rows inside OR",
-                               "write EXISTS (SELECT 1 ... WHERE ...)");
-    SF_TRY(mark(b, scope, ast, &equal, false, &matched));
-    SF_TRY(mark(b, scope, ast, &equal, true, &both[1]));
-    SF_TRY(sf_sqlb_expr(b, scope, ast->args.items[0], &both[0]));
-    SF_TRY(sf_expr_call(b->arena, SF_STR("is null"), &both[0], 1, ast->op_span, &both[0], b->err));
-    SF_TRY(sf_expr_logic(b->arena, SF_EXPR_AND, both, 2, ast->op_span, &unknown, b->err));
-    return three_valued(b, matched, !negated, unknown, ast->op_span, out);
+    static const decision equal = {SF_JOIN_SEMI, NULL, 0};
+    bool row = ast->args.items[0]->kind == SF_EX_ROW;
+    const sf_sql_exprs *values = row ? &ast->args.items[0]->args : &ast->args;
+    const sf_expr *matched, *unknown[1 << IN_VALUES_MAX];
+    uint32_t count = 0;
+    if (values->count > IN_VALUES_MAX)
+        return sf_sqlb_fail(
+            b, SF_LIMIT, ast->op_span, "write [NOT] EXISTS (SELECT 1 ... WHERE ...)",
+            "rows before NOT IN, and before IN as a value, have at most %d values", IN_VALUES_MAX);
+    SF_TRY(mark(b, scope, ast, &equal, &matched));
+    for (unsigned nulls = 1; nulls < 1u << values->count; nulls++) {
+        if (!(nulls & constants(values)))
+            SF_TRY(unknown_by(b, scope, ast, values, nulls, &unknown[count++]));
+    }
+    if (!count)
+        SF_TRY(bool_or_null(b, false, false, ast->op_span, &unknown[count++]));
+    if (count > 1)
+        SF_TRY(
+            sf_expr_logic(b->arena, SF_EXPR_OR, unknown, count, ast->op_span, &unknown[0], b->err));
+    return three_valued(b, matched, !negated, unknown[0], ast->op_span, out);
 }
 
 /* x > ANY (q): true when one row makes it so, unknown when one might; ALL the other way round. */
 static sf_status quantified_value(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
                                   const sf_expr **out)
 {
-    decision decides = {SF_JOIN_SEMI, ast->any ? "" : "is false"};
-    decision might = {SF_JOIN_SEMI, "is null"};
+    decision decides = {SF_JOIN_SEMI, ast->any ? "" : "is false", 0};
+    decision might = {SF_JOIN_SEMI, "is null", 0};
     const sf_expr *decided, *unknown;
-    SF_TRY(mark(b, scope, ast, &decides, false, &decided));
-    SF_TRY(mark(b, scope, ast, &might, false, &unknown));
+    SF_TRY(mark(b, scope, ast, &decides, &decided));
+    SF_TRY(mark(b, scope, ast, &might, &unknown));
     return three_valued(b, decided, ast->any, unknown, ast->op_span, out);
 }
 
@@ -341,8 +392,8 @@ sf_status sf_sqlb_membership_value(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sq
 {
     SF_TRY(check_place(b, scope, ast->op_span));
     if (ast->kind == SF_EX_EXISTS) {
-        static const decision any = {SF_JOIN_SEMI, NULL};
-        return mark(b, scope, ast, &any, false, out);
+        static const decision any = {SF_JOIN_SEMI, NULL, 0};
+        return mark(b, scope, ast, &any, out);
     }
     bool not_in = ast->kind == SF_EX_QUANTIFIED && ast->op == SF_OP_NOT_EQUAL && !ast->any;
     if (ast->kind == SF_EX_IN_QUERY || not_in || (ast->op == SF_OP_EQUAL && ast->any))
