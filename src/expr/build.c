@@ -87,6 +87,12 @@ static bool is_bool_literal(const sf_expr *expr, bool value)
            expr->literal.as.boolean == value;
 }
 
+const char *sf_expr_function(const sf_expr *expr)
+{
+    SF_ASSERT(expr->kind == SF_EXPR_CALL);
+    return expr->function->name;
+}
+
 bool sf_expr_is_constant(const sf_expr *expr)
 {
     return expr->kind == SF_EXPR_LITERAL;

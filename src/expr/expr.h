@@ -80,6 +80,7 @@ sf_status sf_expr_key(sf_arena *arena, const sf_expr *arg, const sf_expr **out, 
 
 bool sf_expr_equal(const sf_expr *a, const sf_expr *b); /* structural, spans aside */
 bool sf_expr_is_constant(const sf_expr *expr);
+const char *sf_expr_function(const sf_expr *expr); /* name of a CALL's, as functions.def has it */
 bool sf_expr_is_call_of(const sf_expr *expr, const char *name); /* as functions.def spells it */
 /* Sets bits of the columns read; `columns` has (count + 63) / 64 words. */
 void sf_expr_columns(const sf_expr *expr, uint64_t *columns);

@@ -5,12 +5,6 @@
  * frame's size. MIN and MAX keep the rows that may still become the answer, the best first. */
 #include "flow/over.h"
 
-/* One call's arguments, by position. */
-typedef struct {
-    sf_column **columns; /* chunk after chunk, `count` of each */
-    uint32_t count;
-} over_args;
-
 typedef struct {
     const sf_over_rows *rows;
     const sf_over_spec *spec;
@@ -49,8 +43,6 @@ static void mark_read(const sf_over_spec *spec, uint64_t *columns)
         const sf_over_call *call = &spec->calls[i];
         for (uint32_t k = 0; k < call->arg_count; k++)
             columns[call->args[k] / 64] |= 1ULL << (call->args[k] % 64);
-        for (uint32_t k = 0; call->function == SF_OVER_AGGREGATE && k < call->agg.column_count; k++)
-            sf_expr_columns(call->agg.columns[k].expr, columns);
         if (call->unit == SF_OVER_RANGE && spec->order_count == 1)
             columns[spec->order[0].column / 64] |= 1ULL << (spec->order[0].column % 64);
     }
@@ -244,8 +236,7 @@ typedef struct {
     const over_data *data;
     const sf_over_call *call;
     over_frame frame;
-    uint32_t from, to;       /* rows the accumulator has taken in and not given back */
-    sf_column **agg_columns; /* AGGREGATE: its columns, chunk after chunk */
+    uint32_t from, to; /* rows the accumulator has taken in and not given back */
     uint64_t *state;
     uint32_t *best; /* MIN, MAX: positions that may still become the answer */
     uint32_t best_from, best_to;
@@ -262,26 +253,12 @@ static sf_status run_open(over_run *run, const over_data *data, const sf_over_ca
     }
     if (call->function != SF_OVER_AGGREGATE)
         return SF_OK;
-    uint32_t columns = call->agg.column_count;
-    run->state = sf_calloc(1, call->agg.aggregate->state_bytes + sizeof *run->state);
-    run->agg_columns = sf_calloc((size_t)data->chunks * columns + 1u, sizeof(sf_column *));
-    if (!run->state || !run->agg_columns)
-        return sf_fail_memory(err);
-    sf_eval *eval = &data->rows->op->circuit->eval;
-    for (uint32_t i = 0; i < data->chunks; i++)
-        for (uint32_t c = 0; c < columns; c++)
-            SF_TRY(sf_eval_column(eval, call->agg.columns[c].expr, data->batches[i],
-                                  sf_sel_all(data->batches[i]->rows),
-                                  &run->agg_columns[i * columns + c], err));
-    return SF_OK;
+    run->state = sf_calloc(1, call->aggregate->state_bytes + sizeof *run->state);
+    return run->state ? SF_OK : sf_fail_memory(err);
 }
 
 static void run_close(over_run *run)
 {
-    size_t columns = run->agg_columns ? (size_t)run->data->chunks * run->call->agg.column_count : 0;
-    for (size_t i = 0; i < columns; i++)
-        sf_column_unref(run->agg_columns[i]);
-    sf_free(run->agg_columns);
     sf_free(run->state);
     sf_free(run->best);
 }
@@ -290,13 +267,12 @@ static void run_close(over_run *run)
 static void aggregate_row(over_run *run, uint32_t position, int64_t weight)
 {
     static const uint64_t null_bit = 0;
-    const sf_agg_call *agg = &run->call->agg;
-    uint32_t row = row_at(position), count = agg->column_count;
-    sf_column lanes[8];
-    const sf_column *args[8];
-    SF_ASSERT(count <= SF_COUNT_OF(lanes));
-    for (uint32_t c = 0; c < count; c++) {
-        const sf_column *column = run->agg_columns[position / SF_OVER_CHUNK * count + c];
+    const sf_over_call *call = run->call;
+    uint32_t row = row_at(position);
+    sf_column lanes[SF_OVER_ARGS_MAX];
+    const sf_column *args[SF_OVER_ARGS_MAX];
+    for (uint32_t c = 0; c < call->arg_count; c++) {
+        const sf_column *column = value_at(run->data, call->args[c], position);
         lanes[c] = *column;
         lanes[c].rows = 1;
         lanes[c].valid = sf_column_is_valid(column, row) ? NULL : &null_bit;
@@ -304,7 +280,7 @@ static void aggregate_row(over_run *run, uint32_t position, int64_t weight)
         args[c] = &lanes[c];
     }
     uint8_t *state = (uint8_t *)run->state;
-    agg->aggregate->update(&state, 0, args, weight == 1 ? NULL : &weight, 1);
+    call->aggregate->update(&state, 0, args, weight == 1 ? NULL : &weight, 1);
 }
 
 static int compare_lanes(const sf_column *a, uint32_t row_a, const sf_column *b, uint32_t row_b)
@@ -403,7 +379,7 @@ static void put_accumulated(over_run *run, uint32_t position, sf_builder *out)
     take_frame(run);
     if (run->call->function == SF_OVER_AGGREGATE) {
         uint8_t *state = (uint8_t *)run->state;
-        run->call->agg.aggregate->finish(&state, 0, 1, out);
+        run->call->aggregate->finish(&state, 0, 1, out);
     } else if (run->best_from < run->best_to) {
         put_value(run, 0, run->best[run->best_from], out);
     } else {

@@ -79,6 +79,8 @@ typedef enum {
     SF_OVER_AGGREGATE, /* an INLINE one, bound for inputs that retract */
 } sf_over_function;
 
+enum { SF_OVER_ARGS_MAX = 8 };
+
 typedef enum { SF_OVER_ROWS, SF_OVER_RANGE, SF_OVER_GROUPS } sf_over_unit;
 
 typedef enum {
@@ -97,10 +99,11 @@ typedef struct {
 typedef struct {
     sf_over_function function;
     sf_type result_type;
-    uint32_t args[2]; /* columns: the value, LAG's and LEAD's default */
+    const sf_aggregate *aggregate; /* AGGREGATE */
+    uint32_t
+        args[SF_OVER_ARGS_MAX]; /* columns: what it takes; LAG's and LEAD's default is second */
     uint32_t arg_count;
     int64_t number; /* of buckets, rows back or ahead, NTH_VALUE's n */
-    sf_agg_call agg;
     sf_over_unit unit;
     sf_over_edge start, end;
 } sf_over_call;
@@ -271,6 +274,9 @@ sf_status sf_plan_window(sf_plan *plan, uint32_t input, const sf_window_spec *sp
 /* TOP: the wanted rows. OVER: with one column a call before _ts. */
 sf_status sf_plan_over(sf_plan *plan, uint32_t input, const sf_over_spec *spec, uint32_t *out,
                        sf_error *err);
+/* Once the plan is whole: windows whose reader keeps the first rows of each partition compute no
+ * others. */
+sf_status sf_plan_limit_windows(sf_plan *plan, sf_error *err);
 const char *sf_over_function_name(const sf_over_call *call);
 /* Rows as often as their last visible column, a Long, says; without that column. */
 sf_status sf_plan_repeat(sf_plan *plan, uint32_t input, uint32_t *out, sf_error *err);

@@ -71,7 +71,7 @@ const char *sf_over_function_name(const sf_over_call *call)
         [SF_OVER_MIN] = "MIN",
         [SF_OVER_MAX] = "MAX",
     };
-    return call->function == SF_OVER_AGGREGATE ? call->agg.aggregate->name : names[call->function];
+    return call->function == SF_OVER_AGGREGATE ? call->aggregate->name : names[call->function];
 }
 
 static void print_edge(const sf_over_edge *edge, bool start, sf_buf *out)
@@ -99,10 +99,6 @@ static void print_call(const sf_over_call *call, const sf_schema *input, sf_buf 
     sf_buf_printf(out, "%s(", sf_over_function_name(call));
     for (uint32_t i = 0; i < call->arg_count; i++)
         sf_buf_printf(out, "%s%s", i ? ", " : "", input->fields[call->args[i]].name);
-    for (uint32_t i = 0; call->function == SF_OVER_AGGREGATE && i < call->agg.column_count; i++) {
-        sf_buf_puts(out, i ? ", " : "");
-        sf_expr_print(call->agg.columns[i].expr, input, out);
-    }
     if (numbered)
         sf_buf_printf(out, "%s%lld", call->arg_count ? ", " : "", (long long)call->number);
     sf_buf_puts(out, ")");

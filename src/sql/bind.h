@@ -139,6 +139,25 @@ typedef struct {
     bool windowed;
 } sf_sqlb_group;
 
+/* One call over a window. */
+typedef struct {
+    sf_over_call call;    /* its columns are known when the row below it is */
+    const sf_expr **keys; /* PARTITION BY */
+    uint32_t *key_columns, key_count;
+    const sf_expr **order;
+    sf_plan_order *by;
+    uint32_t order_count;
+    const sf_expr *args[SF_OVER_ARGS_MAX];
+    const char *name;
+    uint32_t column; /* what stands for it in expressions */
+    bool built;
+} sf_sqlb_over;
+typedef struct {
+    sf_sqlb_over *items;
+    size_t count;
+    bool grouped; /* expressions number the columns of a grouped row */
+} sf_sqlb_overs;
+
 typedef enum { SF_OUTER_CORRELATED, SF_OUTER_LATERAL } sf_sqlb_outer;
 
 typedef struct sf_sqlb_scope {
@@ -159,6 +178,9 @@ typedef struct sf_sqlb_scope {
     bool may_read_clock;  /* in a table: NOW() may stand here */
     sf_sqlb_group *group; /* not NULL: columns mean the grouped row */
     bool in_aggregate;
+    sf_sqlb_overs overs; /* calls OVER a window */
+    bool may_over;       /* they may stand here */
+    bool in_over;
 } sf_sqlb_scope;
 
 /* Columns of a grouped row as expressions number them until the node exists. */
@@ -285,6 +307,14 @@ bool sf_sqlb_is_name(const sf_sql_expr *ast, const char *name);
 sf_status sf_sqlb_resolve_aggregate(sf_sqlb *b, const sf_sqlb_agg *agg, const sf_expr *const *parts,
                                     bool append_only, sf_agg_call *out);
 
+/* ---- OVER: bind_over.c ---- */
+
+bool sf_sqlb_has_over(const sf_sql_expr *ast);
+bool sf_sqlb_needs_over(sf_str name); /* of a function that stands with OVER only */
+sf_status sf_sqlb_over_call(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
+                            const sf_expr **out);
+void sf_sqlb_use_overs(sf_sqlb *b, const sf_sqlb_overs *overs);
+
 /* ---- GROUP BY: bind_keys.c, build_group.c ---- */
 
 sf_status sf_sqlb_group_keys(sf_sqlb *b, sf_sqlb_scope *scope, sf_sqlb_group *group);
@@ -383,6 +413,10 @@ typedef struct {
     const sf_expr *filter; /* over the node's columns; NULL: none */
 } sf_sqlb_rows;
 
+/* The windows of these calls above the rows. map: from the numbers of expressions to the rows'
+ * columns, before and after; items of the list stay readable. */
+sf_status sf_sqlb_over_nodes(sf_sqlb *b, sf_sqlb_overs *overs, const sf_sqlb_items *list,
+                             sf_sqlb_rows *rows, const uint32_t **map);
 /* Move a condition down to where it may stand. */
 sf_status sf_sqlb_push(sf_sqlb *b, sf_sqlb_tree *tree, const sf_sqlb_cond *cond);
 sf_status sf_sqlb_build(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out);

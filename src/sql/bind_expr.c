@@ -169,9 +169,10 @@ static sf_status bind_call(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *
                            const sf_expr **out)
 {
     const sf_sql_call *form = ast->call;
-    if (form->over)
-        return sf_sqlb_not_yet(b, form->over->span, "OVER",
-                               "for the newest row of each key write LATEST BY (key)");
+    if (sf_sqlb_needs_over(form->name.text))
+        return sf_sqlb_fail(b, SF_INVALID, ast->op_span,
+                            "write OVER (PARTITION BY ... ORDER BY ...) behind it",
+                            "%.*s needs OVER", SQLB_NAME(form->name.text));
     if (sf_is_aggregate_name(form->name.text))
         return sf_sqlb_fail(b, SF_INVALID, ast->op_span,
                             "compute it in a subquery and use its result here",
@@ -204,6 +205,8 @@ sf_status sf_sqlb_expr(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
                        const sf_expr **out)
 {
     *out = NULL;
+    if (ast->kind == SF_EX_CALL && ast->call->over)
+        return sf_sqlb_over_call(b, scope, ast, out);
     if (scope->group && !scope->in_aggregate) {
         SF_TRY(sf_sqlb_grouped(b, scope, ast, out));
         if (*out)

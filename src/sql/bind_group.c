@@ -12,9 +12,24 @@ static bool is_aggregate(const sf_sql_expr *ast)
            sf_is_aggregate_name(ast->call->name.text);
 }
 
+static bool window_has_aggregate(const sf_sql_over *over)
+{
+    for (size_t i = 0; i < over->partition.count; i++) {
+        if (sf_sqlb_has_aggregate(over->partition.items[i]))
+            return true;
+    }
+    for (size_t i = 0; i < over->order.count; i++) {
+        if (sf_sqlb_has_aggregate(over->order.items[i].expr))
+            return true;
+    }
+    return false;
+}
+
 bool sf_sqlb_has_aggregate(const sf_sql_expr *ast)
 {
     if (is_aggregate(ast))
+        return true;
+    if (ast->kind == SF_EX_CALL && ast->call->over && window_has_aggregate(ast->call->over))
         return true;
     for (size_t i = 0; i < ast->args.count; i++) {
         if (sf_sqlb_has_aggregate(ast->args.items[i]))
@@ -186,7 +201,8 @@ static sf_status match_key(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *
     bool candidate = ast->kind == SF_EX_COLUMN;
     for (size_t i = 0; i < group->key_count && !candidate; i++)
         candidate = group->keys[i].depth == ast->depth;
-    if (!candidate || ast->kind == SF_EX_QUERY || sf_sqlb_has_aggregate(ast))
+    if (!candidate || ast->kind == SF_EX_QUERY || sf_sqlb_has_aggregate(ast) ||
+        sf_sqlb_has_over(ast))
         return SF_OK;
     const sf_expr *bound;
     scope->in_aggregate = true;

@@ -378,7 +378,10 @@ static sf_status bind_order(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_query
                             item_list *list, sf_sqlb_order *order, size_t *shown)
 {
     *shown = list->count;
-    return query ? sf_sqlb_order_items(b, scope, query, list, order) : SF_OK;
+    if (query)
+        SF_TRY(sf_sqlb_order_items(b, scope, query, list, order));
+    scope->may_over = false;
+    return SF_OK;
 }
 
 static sf_status plain_select(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_query *query,
@@ -386,21 +389,26 @@ static sf_status plain_select(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_que
 {
     item_list list = {0};
     size_t shown;
+    const uint32_t *map;
     const sf_expr **keys = NULL;
     uint32_t key_count = (uint32_t)scope->select->latest.count;
     sf_sqlb_rows rows;
     if (key_count)
         SF_TRY(bind_latest(b, scope, &keys));
+    scope->may_over = true;
     SF_TRY(bind_items(b, scope, &list));
     SF_TRY(make_unique(b, &list));
     SF_TRY(bind_order(b, scope, query, &list, order, &shown));
     for (size_t i = 0; i < list.count; i++)
         sf_sqlb_use(b, list.items[i].expr);
+    sf_sqlb_use_overs(b, &scope->overs);
     if (key_count)
         SF_TRY(latest_rows(b, scope, keys, key_count, &rows));
     else
         SF_TRY(sf_sqlb_build(b, scope->tree, &rows));
-    SF_TRY(project(b, &rows, &list, shown, b->at.data, out));
+    map = b->at.data;
+    SF_TRY(sf_sqlb_over_nodes(b, &scope->overs, &list, &rows, &map));
+    SF_TRY(project(b, &rows, &list, shown, map, out));
     list.count = shown;
     return key_count ? set_key(b, &list, keys, key_count, out) : inherit_key(b, scope, &list, out);
 }
@@ -483,8 +491,10 @@ static sf_status grouped_select(sf_sqlb *b, sf_sqlb_scope *scope, sf_sqlb_group 
     SF_TRY(sf_sqlb_group_keys(b, scope, group));
     SF_TRY(check_partition(b, scope, group));
     scope->group = group;
+    scope->may_over = true;
     SF_TRY(bind_items(b, scope, &list));
     if (select->having) {
+        scope->may_over = false;
         scope->place = "HAVING";
         SF_TRY(sf_sqlb_expr(b, scope, select->having, &having));
         SF_TRY(sf_sqlb_to_bool(b, having, "HAVING", &having));
@@ -492,11 +502,13 @@ static sf_status grouped_select(sf_sqlb *b, sf_sqlb_scope *scope, sf_sqlb_group 
     if (windowed)
         SF_TRY(add_window_columns(b, group, changes, &list, out));
     SF_TRY(make_unique(b, &list));
+    scope->may_over = true;
     SF_TRY(bind_order(b, scope, query, &list, order, &shown));
     SF_TRY(sf_sqlb_group_node(b, scope, group, windowed ? &select->window : NULL, changes,
                               &rows.node, &map));
     if (having)
         SF_TRY(sf_expr_remap(b->arena, having, map, &rows.filter, b->err));
+    SF_TRY(sf_sqlb_over_nodes(b, &scope->overs, &list, &rows, &map));
     SF_TRY(project(b, &rows, &list, shown, map, out));
     list.count = shown;
     SF_TRY(group_key_exprs(b, group, &keys));

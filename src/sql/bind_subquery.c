@@ -40,8 +40,14 @@ static sf_status check_subquery(sf_sqlb *b, const sf_sql_query *query, const sf_
 
 static bool is_plain(const sf_sql_select *select)
 {
-    return select && !sf_sqlb_is_grouped(select) && !select->distinct && !select->latest.count &&
-           select->from;
+    if (!select || sf_sqlb_is_grouped(select) || select->distinct || select->latest.count ||
+        !select->from)
+        return false;
+    for (size_t i = 0; i < select->item_count; i++) {
+        if (sf_sqlb_has_over(select->items[i].expr))
+            return false;
+    }
+    return true;
 }
 
 /* Every column that a correlated condition reads belongs to one of the two queries. */

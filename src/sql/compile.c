@@ -59,6 +59,7 @@ static sf_status compile(sf_sqlb *b)
                             "INSERT INTO cannot stand here");
     SF_TRY(sf_sqlb_query(b, statement->query, NULL, SF_OUTER_CORRELATED, true, &rel));
     b->plan->output = rel.node;
+    SF_TRY(sf_plan_limit_windows(b->plan, b->err));
     return take_key(b->plan, &rel, b->err);
 }
 
