@@ -99,6 +99,8 @@ static void print_call(const sf_over_call *call, const sf_schema *input, sf_buf 
     sf_buf_printf(out, "%s(", sf_over_function_name(call));
     for (uint32_t i = 0; i < call->arg_count; i++)
         sf_buf_printf(out, "%s%s", i ? ", " : "", input->fields[call->args[i]].name);
+    if (call->function == SF_OVER_AGGREGATE && !call->arg_count)
+        sf_buf_putc(out, '*');
     if (numbered)
         sf_buf_printf(out, "%s%lld", call->arg_count ? ", " : "", (long long)call->number);
     sf_buf_puts(out, ")");

@@ -485,6 +485,8 @@ static sf_status place_expr(sf_sqlb *b, const sf_expr *expr, const char *name, o
 {
     const sf_expr *below;
     SF_TRY(sf_expr_remap(b->arena, expr, m->map, &below, b->err));
+    if (below->kind == SF_EXPR_COLUMN)
+        name = m->schema->fields[below->column].name;
     *column = column_of(m, below, name);
     return SF_OK;
 }

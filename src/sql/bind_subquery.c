@@ -40,8 +40,7 @@ static sf_status check_subquery(sf_sqlb *b, const sf_sql_query *query, const sf_
 
 static bool is_plain(const sf_sql_select *select)
 {
-    if (!select || sf_sqlb_is_grouped(select) || select->distinct || select->latest.count ||
-        !select->from)
+    if (sf_sqlb_is_grouped(select) || select->distinct || select->latest.count || !select->from)
         return false;
     for (size_t i = 0; i < select->item_count; i++) {
         if (sf_sqlb_has_over(select->items[i].expr))
@@ -240,7 +239,7 @@ static sf_status bind_side(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *
     const sf_sql_select *select;
     bool exists = ast->kind == SF_EX_EXISTS;
     SF_TRY(check_subquery(b, ast->query, &select));
-    if (is_plain(select))
+    if (select && is_plain(select))
         SF_TRY(plain_side(b, scope, select, exists, side));
     else
         SF_TRY(derived_side(b, scope, ast, side));

@@ -488,12 +488,95 @@ static void latest_by_over_weighted_rows(void)
     }
 }
 
+/* ---- rows of a partition in order ---- */
+
+static side sorted;
+
+/* By k, then v descending with NULLs first, then time. */
+static int in_order(const void *x, const void *y)
+{
+    const row *a = x, *b = y;
+    if (a->k != b->k)
+        return a->k < b->k ? -1 : 1;
+    if (a->v != b->v)
+        return a->v == NONE || (b->v != NONE && a->v > b->v) ? -1 : 1;
+    return (a->ts > b->ts) - (a->ts < b->ts);
+}
+
+static void sort_rows(const bench *b)
+{
+    sorted = b->sides[0];
+    qsort(sorted.rows, (size_t)sorted.count, sizeof(row), in_order);
+}
+
+static void expect_top(const bench *b)
+{
+    int first = 0;
+    sort_rows(b);
+    for (int i = 0; i < sorted.count; i++) {
+        row r = sorted.rows[i];
+        if (sorted.rows[first].k != r.k)
+            first = i;
+        if (i - first >= 1 && i - first < 4)
+            add_answer(&expected, r.k, r.v, r.ts, 0);
+    }
+}
+
+static void expect_over(const bench *b)
+{
+    int first = 0, peer = 0;
+    sort_rows(b);
+    for (int i = 0; i < sorted.count; i++) {
+        row r = sorted.rows[i];
+        if (sorted.rows[first].k != r.k)
+            first = i;
+        if (peer < first || sorted.rows[peer].v != r.v)
+            peer = i;
+        add_answer(&expected, r.k, r.v, i - first + 1, peer - first + 1);
+    }
+}
+
+static void test_over(sf_over_spec spec, recompute expect)
+{
+    static const uint32_t key = 0;
+    static const sf_plan_order by = {1, true, true};
+    spec.keys = &key;
+    spec.order = &by;
+    spec.key_count = spec.order_count = 1;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        REQUIRE(open_bench(&shared, 1));
+        REQUIRE_OK(sf_plan_over(shared.plan, 0, &spec, &shared.plan->output, &error), error);
+        uint32_t columns[] = {0, 1, 2, 3};
+        memcpy(shared.columns, columns, sizeof columns);
+        shared.column_count = spec.call_count ? 4 : 3;
+        run_history(&shared, expect, seed * 15485863, 40);
+        close_bench(&shared);
+    }
+}
+
+static void top_of_each_key(void)
+{
+    test_over((sf_over_spec){.offset = 1, .limit = 3}, expect_top);
+}
+
+static void numbers_over_each_key(void)
+{
+    static const sf_over_call calls[] = {
+        {.function = SF_OVER_ROW_NUMBER, .result_type = SF_TYPE_I64},
+        {.function = SF_OVER_RANK, .result_type = SF_TYPE_I64},
+    };
+    static const char *const names[] = {"row_number", "rank"};
+    test_over((sf_over_spec){.limit = SF_TOP_ALL, .calls = calls, .names = names, .call_count = 2},
+              expect_over);
+}
+
 static const sf_case cases[] = {
-    SF_CASE(inner_join),   SF_CASE(left_join),
-    SF_CASE(right_join),   SF_CASE(full_join),
-    SF_CASE(semi_join),    SF_CASE(anti_join),
-    SF_CASE(not_in_join),  SF_CASE(joins_with_a_residual),
-    SF_CASE(group_by_key), SF_CASE(group_globally),
-    SF_CASE(distinct),     SF_CASE(latest_by_over_weighted_rows),
+    SF_CASE(inner_join),      SF_CASE(left_join),
+    SF_CASE(right_join),      SF_CASE(full_join),
+    SF_CASE(semi_join),       SF_CASE(anti_join),
+    SF_CASE(not_in_join),     SF_CASE(joins_with_a_residual),
+    SF_CASE(group_by_key),    SF_CASE(group_globally),
+    SF_CASE(distinct),        SF_CASE(latest_by_over_weighted_rows),
+    SF_CASE(top_of_each_key), SF_CASE(numbers_over_each_key),
 };
 SF_RUN("flow", cases)

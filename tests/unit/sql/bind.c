@@ -234,6 +234,43 @@ static void grouping(void)
          "n Long, window_start Timestamp, c Long", NULL},
         {"SELECT COUNT(*) AS c FROM HOP(structures, t, 2 SECONDS, 5 SECONDS) GROUP BY window_end",
          "c Long", NULL},
+        {"SELECT symbol, price FROM (SELECT symbol, price, ROW_NUMBER() OVER (PARTITION BY symbol "
+         "ORDER BY price DESC) AS rn FROM trades) t WHERE rn <= 2",
+         "symbol String, price Double",
+         "FilterProject where (rn <= 2) -> symbol AS symbol, price AS price\n"
+         "  FilterProject -> symbol AS symbol, price AS price, row_number AS rn\n"
+         "    Over by (symbol) order price desc limit 2: ROW_NUMBER()\n"
+         "      FilterProject -> symbol AS symbol, price AS price\n"
+         "        Scan trades\n"},
+        {"SELECT symbol, r FROM (SELECT symbol, RANK() OVER w AS r, LAG(qty) OVER w AS p FROM "
+         "trades WINDOW w AS (ORDER BY qty)) t WHERE 3 > r AND symbol <> ''",
+         "symbol String, r Long",
+         "FilterProject where ((3 > r) AND (symbol <> '')) -> symbol AS symbol, r AS r\n"
+         "  FilterProject -> symbol AS symbol, rank AS r, lag AS p\n"
+         "    Over order qty rank up to 2: RANK(), LAG(qty, 1)\n"
+         "      FilterProject -> symbol AS symbol, qty AS qty\n"
+         "        Scan trades\n"},
+        {"SELECT symbol, rn FROM (SELECT symbol, ROW_NUMBER() OVER (ORDER BY qty) AS rn, COUNT(*) "
+         "OVER (ORDER BY qty) AS n FROM trades) t WHERE rn <= 2",
+         "symbol String, rn Long",
+         "FilterProject where (rn <= 2) -> symbol AS symbol, rn AS rn\n"
+         "  FilterProject -> symbol AS symbol, row_number AS rn, count_star AS n\n"
+         "    Over order qty: ROW_NUMBER(), COUNT(*) range unbounded preceding to current row\n"
+         "      FilterProject -> symbol AS symbol, qty AS qty\n"
+         "        Scan trades\n"},
+        {"SELECT symbol, SUM(qty) OVER (PARTITION BY venue ORDER BY _ts RANGE BETWEEN INTERVAL '5' "
+         "SECOND PRECEDING AND CURRENT ROW) AS s FROM trades",
+         "symbol String, s Long",
+         "FilterProject -> symbol AS symbol, sum AS s\n"
+         "  Over by (venue) order _ts: SUM(qty) range 5000 preceding to current row\n"
+         "    FilterProject -> symbol AS symbol, venue AS venue, _ts AS _ts, qty AS qty\n"
+         "      Scan trades\n"},
+        {"SELECT symbol, qty FROM trades ORDER BY price NULLS FIRST, 2 DESC LIMIT 3 OFFSET 1",
+         "symbol String, qty Long",
+         "FilterProject -> symbol AS symbol, qty AS qty\n"
+         "  Top order _order3 nulls first, qty desc limit 3 offset 1\n"
+         "    FilterProject -> symbol AS symbol, qty AS qty, price AS _order3\n"
+         "      Scan trades\n"},
         {"SELECT DISTINCT venue, qty FROM trades", "venue String, qty Long",
          "Reduce by (venue, qty): \n"
          "  FilterProject -> venue AS venue, qty AS qty\n"
