@@ -120,6 +120,15 @@ sf_status sf_route_validate(void *app, sf_http_call *call, sf_http_response *out
     return sf_api_reply(status, &answer, out, err);
 }
 
+sf_status sf_route_complete(void *app, sf_http_call *call, sf_http_response *out, sf_error *err)
+{
+    sf_api *api = app;
+    sf_answer answer = {0};
+    sf_status status = sf_service_complete(api->service, call->caller, noun_of(call),
+                                           sf_buf_str(&call->body), &answer, err);
+    return sf_api_reply(status, &answer, out, err);
+}
+
 /* ---- what runs, of pipelines and tables alike ---- */
 
 sf_status sf_route_metrics(void *app, sf_http_call *call, sf_http_response *out, sf_error *err)

@@ -462,15 +462,25 @@ sf_status sf_service_delete(sf_service *service, const sf_caller *caller, sf_nou
 
 /* ---- validating ---- */
 
-static void put_diagnostics(const sf_diagnostics *diagnostics, sf_buf *out)
+/* At least one: something may be missing behind the text. */
+static uint32_t characters(sf_str text, sf_span span)
+{
+    uint32_t count = 0;
+    for (uint32_t i = span.offset; i < text.len && i - span.offset < span.length; i++)
+        count += ((unsigned char)text.data[i] & 0xc0) != 0x80;
+    return count ? count : 1;
+}
+
+static void put_diagnostics(const sf_diagnostics *diagnostics, sf_str text, sf_buf *out)
 {
     sf_buf_putc(out, '[');
     for (size_t i = 0; i < diagnostics->list.len; i++) {
         const sf_diagnostic *one = &diagnostics->list.data[i];
         sf_buf_puts(out, i ? ",{\"message\":" : "{\"message\":");
         sf_put_text(out, one->message);
-        sf_buf_printf(out, ",\"line\":%u,\"column\":%u,\"severity\":\"%s\"}", one->line,
-                      one->column, one->warning ? "Warning" : "Error");
+        sf_buf_printf(out, ",\"line\":%u,\"column\":%u,\"length\":%u,\"severity\":\"%s\"}",
+                      one->line, one->column, characters(text, one->span),
+                      one->warning ? "Warning" : "Error");
     }
     sf_buf_putc(out, ']');
 }
@@ -517,32 +527,47 @@ static void put_plan_facts(sf_buf *out, sf_noun noun, const sf_plan *plan)
     sf_arena_deinit(&arena);
 }
 
+sf_status sf_read_sql(sf_str body, sf_buf *out, sf_error *err)
+{
+    sf_str raw;
+    *out = (sf_buf){0};
+    SF_TRY(sf_json_validate(body, err));
+    if (!sf_json_get_key(body, SF_STR("sql"), &raw) || raw.len < 2 || raw.data[0] != '"')
+        return sf_fail(err, SF_INVALID, "\"sql\" must be a text");
+    if (sf_json_unescape((sf_str){raw.data + 1, raw.len - 2}, out))
+        return SF_OK;
+    sf_buf_deinit(out);
+    return sf_fail_memory(err);
+}
+
+/* INSERT INTO name becomes blanks: what follows keeps its place. */
+static void blank(sf_buf *sql, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (sql->data[i] != '\n')
+            sql->data[i] = ' ';
+}
+
 sf_status sf_service_validate(sf_service *service, const sf_caller *caller, sf_noun noun,
                               sf_str body, sf_answer *out, sf_error *err)
 {
     SF_TRY(sf_may(service, caller, noun, "write", NULL, (sf_str){0}, err));
-    SF_TRY(sf_json_validate(body, err));
-    sf_str raw, target, rest;
+    sf_str target, rest;
     sf_buf sql = {0};
-    if (!sf_json_get_key(body, SF_STR("sql"), &raw) || raw.len < 2 || raw.data[0] != '"')
-        return sf_fail(err, SF_INVALID, "\"sql\" must be a text");
-    if (!sf_json_unescape((sf_str){raw.data + 1, raw.len - 2}, &sql)) {
-        sf_buf_deinit(&sql);
-        return sf_fail_memory(err);
-    }
+    SF_TRY(sf_read_sql(body, &sql, err));
     sf_plan *plan = NULL;
     sf_diagnostics diagnostics = {0};
     sf_error own = {0};
     sf_str text = sf_buf_str(&sql);
     if (text.len <= SF_SQL_BYTES_MAX && sf_sql_strip_insert(text, &target, &rest, &own) == SF_OK &&
         target.len)
-        text = rest;
+        blank(&sql, (size_t)(rest.data - text.data));
     sf_status status =
         sf_compile_query(service, sf_noun_kind(noun), text, &plan, &diagnostics, &own);
     if (status != SF_OK && diagnostics.list.len == 0)
         (void)sf_diagnostics_add(&diagnostics, text, &own, false);
     sf_buf_printf(&out->body, "{\"ok\":%s,\"diagnostics\":", status == SF_OK ? "true" : "false");
-    put_diagnostics(&diagnostics, &out->body);
+    put_diagnostics(&diagnostics, text, &out->body);
     put_plan_facts(&out->body, noun, status == SF_OK ? plan : NULL);
     sf_buf_putc(&out->body, '}');
     if (status == SF_OK)

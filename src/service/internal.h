@@ -56,6 +56,8 @@ SF_MUST_USE sf_status sf_compile_query(sf_service *service, sf_entity_kind kind,
                                        sf_plan **plan, sf_diagnostics *diagnostics, sf_error *err);
 SF_MUST_USE sf_status sf_derive(const sf_plan *plan, sf_arena *arena, sf_derived *out,
                                 sf_error *err);
+/* The text of "sql" in a request. */
+SF_MUST_USE sf_status sf_read_sql(sf_str body, sf_buf *out, sf_error *err);
 /* "line:col message; ..." */
 void sf_put_diagnostics_text(const sf_diagnostics *diagnostics, sf_buf *out);
 

@@ -89,6 +89,8 @@ SF_MUST_USE sf_status sf_service_stop(sf_service *service, const sf_caller *call
                                       sf_str key, sf_answer *out, sf_error *err);
 SF_MUST_USE sf_status sf_service_validate(sf_service *service, const sf_caller *caller,
                                           sf_noun noun, sf_str body, sf_answer *out, sf_error *err);
+SF_MUST_USE sf_status sf_service_complete(sf_service *service, const sf_caller *caller,
+                                          sf_noun noun, sf_str body, sf_answer *out, sf_error *err);
 
 /* ---- what runs ---- */
 

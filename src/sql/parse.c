@@ -45,6 +45,8 @@ sf_token sf_sqlp_peek(const sf_sqlp *p, size_t ahead)
 bool sf_sqlp_at(const sf_sqlp *p, sf_sql_keyword keyword)
 {
     sf_token token = p->tokens[p->pos];
+    if (token.kind == SF_TOKEN_END && p->wanted)
+        p->wanted[keyword] = true;
     return token.kind == SF_TOKEN_WORD && token.code == keyword;
 }
 
@@ -368,10 +370,11 @@ static sf_status parse_statement(sf_sqlp *p, sf_sql_statement *statement)
     return sf_sqlp_fail(p, "the end of the statement", NULL);
 }
 
-sf_status sf_sql_parse(sf_str text, sf_arena *arena, sf_sql_statement **out, sf_error *err)
+static sf_status parse(sf_str text, sf_arena *arena, bool *wanted, sf_sql_statement **out,
+                       sf_error *err)
 {
     sf_error unread;
-    sf_sqlp p = {.arena = arena, .err = err ? err : &unread};
+    sf_sqlp p = {.arena = arena, .err = err ? err : &unread, .wanted = wanted};
     *out = NULL;
     if (text.len > SF_SQL_TEXT_BYTES_MAX) {
         sf_fail(p.err, SF_LIMIT, "the statement is longer than %d bytes", SF_SQL_TEXT_BYTES_MAX);
@@ -387,4 +390,26 @@ sf_status sf_sql_parse(sf_str text, sf_arena *arena, sf_sql_statement **out, sf_
     SF_TRY(parse_statement(&p, statement));
     *out = statement;
     return SF_OK;
+}
+
+sf_status sf_sql_parse(sf_str text, sf_arena *arena, sf_sql_statement **out, sf_error *err)
+{
+    return parse(text, arena, NULL, out, err);
+}
+
+const char *sf_sql_keyword_text(sf_sql_keyword keyword)
+{
+    return keyword ? keyword_words[keyword - 1] : "";
+}
+
+bool sf_sql_parse_wanted(sf_str text, sf_arena *arena, bool *wanted)
+{
+    sf_sql_statement *statement;
+    memset(wanted, 0, KW_COUNT * sizeof *wanted);
+    sf_status status = parse(text, arena, wanted, &statement, NULL);
+    SF_UNUSED(status);
+    for (size_t i = 0; i < KW_COUNT; i++)
+        if (wanted[i])
+            return true;
+    return false;
 }

@@ -22,6 +22,7 @@ typedef enum {
 #define X(word, flags) KW_##word,
 #include "sql/keywords.def"
 #undef X
+    KW_COUNT
 } sf_sql_keyword;
 
 enum {
@@ -29,13 +30,19 @@ enum {
     SF_SQL_NO_ALIAS = 2, /* no alias without AS */
 };
 unsigned sf_sql_keyword_flags(sf_sql_keyword keyword);
+const char *sf_sql_keyword_text(sf_sql_keyword keyword); /* upper case */
 extern const sf_lexer_rules sf_sql_lexer_rules;
 
 sf_status sf_sql_parse(sf_str text, sf_arena *arena, sf_sql_statement **out, sf_error *err);
+
+/* The keywords, by number, that the parser looks for behind a text that is not whole; false: it
+ * does not get that far. */
+bool sf_sql_parse_wanted(sf_str text, sf_arena *arena, bool *wanted);
 
 /* Canonical text: keywords in upper case, every operation in parentheses, names quoted where they
  * must be. Parsing it gives the same tree. */
 void sf_sql_print_query(const sf_sql_query *query, sf_buf *out);
 void sf_sql_print_expr(const sf_sql_expr *expr, sf_buf *out);
+void sf_sql_print_name(sf_str name, sf_buf *out);
 
 #endif

@@ -12,6 +12,7 @@ typedef struct {
     size_t pos;
     unsigned nesting;
     unsigned deepest; /* depth of the deepest tree since the query began */
+    bool *wanted;     /* keywords that were looked for at the end of the text; NULL: not asked */
 } sf_sqlp;
 
 /* ---- tokens ---- */

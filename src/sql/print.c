@@ -66,12 +66,17 @@ static void put_quoted(sf_buf *out, sf_str text, char quote)
     sf_buf_putc(out, quote);
 }
 
+void sf_sql_print_name(sf_str name, sf_buf *out)
+{
+    if (is_plain(name))
+        sf_buf_put(out, name.data, name.len);
+    else
+        put_quoted(out, name, '"');
+}
+
 static void put_name(sf_buf *out, sf_sql_name name)
 {
-    if (is_plain(name.text))
-        sf_buf_put(out, name.text.data, name.text.len);
-    else
-        put_quoted(out, name.text, '"');
+    sf_sql_print_name(name.text, out);
 }
 
 static void put_names(sf_buf *out, const sf_sql_names *names, const char *between)

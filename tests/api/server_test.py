@@ -487,8 +487,43 @@ def test_validate():
     equal(s.call("POST", "/api/tables/validate", {"sql": window})["ok"], False)
     ok = s.call("POST", "/api/pipelines/validate", {"sql": window})
     equal((ok["ok"], ok["sourceNames"]), (True, ["val"]))
+    late = s.call("POST", "/api/tables/validate", {"sql": "INSERT INTO out\nSELECT k, übel1 FROM val"})
+    one = late["diagnostics"][0]
+    equal((one["line"], one["column"], one["length"]), (2, 11, 5), "INSERT INTO keeps places")
     s.error("POST", "/api/tables/validate", {}, want=400)
     s.error("POST", "/api/tables/validate", {"sql": 7}, want=400)
+
+
+def test_complete():
+    s = shared()
+    tier = [{"name": "id", "type": "Long"}, {"name": "tier", "type": "String"}]
+    s.call("POST", "/api/sources", {"name": "comp", "kind": "ingest", "fields": [
+        {"name": "who", "type": "String"},
+        {"name": "doc", "type": "Json", "children": [
+            {"name": "user", "type": "Json", "children": tier}]}]}, want=201)
+    s.table("comp_t", "SELECT who, COUNT(*) AS n FROM comp GROUP BY who")
+
+    def labels(noun, text):
+        at = len(text[:text.index("|")].encode("utf-16-le")) // 2
+        said = s.call("POST", f"/api/{noun}/complete", {"sql": text.replace("|", ""), "position": at})
+        return said, [i["label"] for i in said["items"]]
+
+    said, found = labels("tables", "SELECT w| FROM comp")
+    equal((said["from"], said["to"]), (7, 8))
+    equal(said["items"][0], {"label": "who", "insert": "who", "kind": "column", "detail": "String",
+                             "doc": ""})
+    equal(labels("tables", "SELECT '\U0001f600', who.| FROM comp_t who")[1][:2], ["who", "n"])
+    equal(labels("tables", "SELECT '\U0001f600', w| FROM comp")[0]["from"], 13, "UTF-16 units")
+    equal([k for k in labels("tables", "SELECT * FROM comp|")[1]], ["comp", "comp_t"])
+    equal([k for k in labels("pipelines", "SELECT * FROM comp|")[1]], ["comp"])
+    equal(labels("tables", "SELECT doc->'user'->'| FROM comp")[1], ["id", "tier"])
+    equal(labels("tables", "SELECT doc->'user'->>'t|' FROM comp")[1], ["tier"])
+    end = s.call("POST", "/api/tables/complete", {"sql": "SEL"})
+    equal([i["label"] for i in end["items"]], ["SELECT"], "the end is the usual place")
+    s.error("POST", "/api/tables/complete", {"sql": "SELECT", "position": -1}, want=400)
+    s.error("POST", "/api/tables/complete", {"sql": "SELECT", "position": "3"}, want=400)
+    s.error("POST", "/api/tables/complete", {"position": 3}, want=400)
+    s.error("POST", "/api/pipelines/complete", {"sql": "SELECT 1"}, "viewer", 403)
 
 
 def test_rows():

@@ -2,5 +2,6 @@
 
 int main(void)
 {
-    return suite_lexer() | suite_parse() | suite_refuse() | suite_bind() | suite_bind_refuse();
+    return suite_lexer() | suite_parse() | suite_refuse() | suite_bind() | suite_bind_refuse() |
+           suite_complete();
 }

@@ -7,5 +7,6 @@ int suite_parse(void);
 int suite_refuse(void);
 int suite_bind(void);
 int suite_bind_refuse(void);
+int suite_complete(void);
 
 #endif

@@ -79,7 +79,23 @@ static void list(void *self, bool (*visit)(void *arg, const sf_relation *relatio
     }
 }
 
+/* structures.legs is {user {id, tier}, size} */
+static void keys(void *self, sf_str relation, sf_str column, const sf_str *path, size_t path_len,
+                 void (*visit)(void *arg, const char *key, const char *type), void *arg)
+{
+    SF_UNUSED(self);
+    if (!sf_str_eq(relation, SF_STR("structures")) || !sf_str_eq(column, SF_STR("legs")))
+        return;
+    if (path_len == 0) {
+        visit(arg, "user", "Json");
+        visit(arg, "size", "Long");
+    } else if (path_len == 1 && sf_str_eq(path[0], SF_STR("user"))) {
+        visit(arg, "id", "String");
+        visit(arg, "tier", "String");
+    }
+}
+
 sf_resolver world_resolver(world *w)
 {
-    return (sf_resolver){.find = find, .list = list, .self = w};
+    return (sf_resolver){.find = find, .list = list, .keys = keys, .self = w};
 }
