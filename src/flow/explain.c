@@ -17,6 +17,7 @@ const char *sf_node_kind_name(sf_node_kind kind)
         [SF_NODE_SNAPSHOT_JOIN] = "SnapshotJoin",
         [SF_NODE_TOP] = "Top",
         [SF_NODE_OVER] = "Over",
+        [SF_NODE_ASOF] = "AsofJoin",
         [SF_NODE_REPEAT] = "Repeat",
     };
     SF_ASSERT(kind < SF_NODE_KIND_COUNT);
@@ -162,6 +163,9 @@ static void print_node(const sf_plan *plan, const sf_plan_node *node, sf_buf *ou
         break;
     case SF_NODE_TOP:
     case SF_NODE_OVER: sf_over_print(&node->as.over, input, out); break;
+    case SF_NODE_ASOF:
+        sf_asof_print(&node->as.asof, input, sf_plan_at(plan, node->inputs[1])->schema, out);
+        break;
     case SF_NODE_REPEAT: sf_buf_printf(out, " by %s", input->fields[input->count - 2].name); break;
     case SF_NODE_UNION:
     case SF_NODE_KIND_COUNT: break;

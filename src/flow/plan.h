@@ -39,6 +39,7 @@ typedef enum {
     SF_NODE_TEMPORAL,
     SF_NODE_TOP,
     SF_NODE_OVER,
+    SF_NODE_ASOF,
     SF_NODE_REPEAT,
     SF_NODE_KIND_COUNT
 } sf_node_kind;
@@ -128,6 +129,17 @@ typedef struct {
     uint32_t call_count;
 } sf_over_spec;
 
+/* ---- joins by the nearest time ---- */
+
+typedef struct {
+    sf_join_kind kind;                      /* INNER or LEFT */
+    const uint32_t *left_keys, *right_keys; /* columns of equal type pairwise */
+    uint32_t key_count;
+    uint32_t left_time, right_time; /* columns of equal type */
+    bool forward;                   /* the first right row after the left one's time, */
+    bool strict;                    /* not at it; otherwise the last one before */
+} sf_asof_spec;
+
 typedef struct sf_plan_node {
     sf_node_kind kind;
     uint32_t id;
@@ -181,6 +193,7 @@ typedef struct sf_plan_node {
             bool emit_changes;
         } window;
         sf_over_spec over; /* TOP and OVER */
+        sf_asof_spec asof;
     } as;
 } sf_plan_node;
 
@@ -274,6 +287,9 @@ sf_status sf_plan_window(sf_plan *plan, uint32_t input, const sf_window_spec *sp
 /* TOP: the wanted rows. OVER: with one column a call before _ts. */
 sf_status sf_plan_over(sf_plan *plan, uint32_t input, const sf_over_spec *spec, uint32_t *out,
                        sf_error *err);
+/* Output as of a join. Of right rows at one time the last (forward: first) by the whole row. */
+sf_status sf_plan_asof(sf_plan *plan, uint32_t left, uint32_t right, const sf_asof_spec *spec,
+                       uint32_t *out, sf_error *err);
 /* Once the plan is whole: windows whose reader keeps the first rows of each partition compute no
  * others. */
 sf_status sf_plan_limit_windows(sf_plan *plan, sf_error *err);

@@ -12,5 +12,7 @@ SF_MUST_USE uint32_t *sf_plan_copy_numbers(sf_plan *plan, const uint32_t *number
 
 /* Partition, order, limit and calls of a node as text. */
 void sf_over_print(const sf_over_spec *over, const sf_schema *input, sf_buf *out);
+void sf_asof_print(const sf_asof_spec *asof, const sf_schema *left, const sf_schema *right,
+                   sf_buf *out);
 
 #endif

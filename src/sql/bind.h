@@ -98,6 +98,9 @@ typedef struct sf_sqlb_tree {
     int64_t within_ms;     /* -1: relational */
     sf_span span;          /* of the subquery, where there is one */
     bool snapshot;         /* JOIN, MARK: in a pipeline, the right side is a windowed subquery */
+    bool asof;             /* JOIN: with the nearest row; the last of `on` is the pair of times */
+    bool own_times;        /* ...unless it goes by the _ts of both sides */
+    bool forward, strict;  /* as sf_asof_spec */
     sf_sqlb_conds on;      /* JOIN, MARK */
     sf_sqlb_conds filters; /* above */
 } sf_sqlb_tree;
@@ -342,6 +345,13 @@ sf_status sf_sqlb_mark_tree(sf_sqlb *b, sf_sqlb_scope *scope, sf_sqlb_tree *righ
 /* An input that no name finds, as a leaf. */
 sf_status sf_sqlb_hidden_input(sf_sqlb *b, const sf_sqlb_rel *rel, sf_span span, uint32_t *number,
                                sf_sqlb_tree **out);
+
+/* ---- ASOF JOIN: bind_asof.c ---- */
+
+sf_status sf_sqlb_check_asof(sf_sqlb *b, const sf_sql_input *ast);
+/* Its ON and MATCH_CONDITION; names are looked up in the scope from its input `from`. */
+sf_status sf_sqlb_asof(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_input *ast, size_t from,
+                       sf_sqlb_tree *join);
 
 /* ---- subqueries: bind_subquery.c ---- */
 

@@ -237,7 +237,7 @@ static sf_status check_join(sf_sqlb *b, const sf_sql_input *ast)
     bool condition = ast->join.on || ast->join.using_columns.count || ast->join.natural;
     sf_span word = ast->join.word;
     if (ast->join.asof)
-        return sf_sqlb_not_yet(b, word, "ASOF JOIN", "read the right side with LATEST BY and JOIN");
+        return sf_sqlb_check_asof(b, ast);
     if (cross && condition)
         return sf_sqlb_fail(b, SF_INVALID, word, "write JOIN ... ON instead",
                             "CROSS JOIN takes no condition");
@@ -259,7 +259,8 @@ static sf_status check_join(sf_sqlb *b, const sf_sql_input *ast)
 
 static bool has_equality(const sf_sqlb_tree *join)
 {
-    for (size_t i = 0; i < join->on.count; i++) {
+    size_t times = join->asof && !join->own_times;
+    for (size_t i = 0; i + times < join->on.count; i++) {
         const sf_sqlb_cond *cond = &join->on.items[i];
         if (cond->left && sf_sqlb_set_meets(&cond->inputs, &join->left->inputs) &&
             sf_sqlb_set_meets(&cond->inputs, &join->right->inputs))
@@ -328,7 +329,9 @@ static sf_status bind_join(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_input 
         SF_TRY(merge_natural(b, scope, ast, from, middle, *out));
     for (size_t i = 0; i < ast->join.using_columns.count; i++)
         SF_TRY(merge_column(b, scope, ast->join.using_columns.items[i], from, middle, *out));
-    if (ast->join.on)
+    if (ast->join.asof)
+        SF_TRY(sf_sqlb_asof(b, scope, ast, from, *out));
+    else if (ast->join.on)
         SF_TRY(bind_on(b, scope, ast, from, *out));
     if (ast->join.kind != SF_SQL_JOIN_CROSS && !has_equality(*out))
         SF_TRY(sf_sqlb_warn(b, ast->join.word,

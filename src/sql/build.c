@@ -93,7 +93,7 @@ static bool may_filter(const sf_sqlb_tree *tree, bool left)
     if (tree->kind != SF_TREE_JOIN)
         return left;
     switch (tree->join) {
-    case SF_JOIN_INNER: return true;
+    case SF_JOIN_INNER: return left || !tree->asof; /* which row is nearest comes first */
     case SF_JOIN_LEFT:
     case SF_JOIN_SEMI:
     case SF_JOIN_ANTI:
@@ -116,7 +116,8 @@ sf_status sf_sqlb_push(sf_sqlb *b, sf_sqlb_tree *tree, const sf_sqlb_cond *cond)
             break;
     }
     bool both = false;
-    if (movable && !cond->bound && tree->kind == SF_TREE_JOIN && tree->join == SF_JOIN_INNER) {
+    if (movable && !cond->bound && tree->kind == SF_TREE_JOIN && tree->join == SF_JOIN_INNER &&
+        !tree->asof) {
         sf_sqlb_set sides = sf_sqlb_set_join(&tree->left->inputs, &tree->right->inputs);
         both = sf_sqlb_set_within(&cond->inputs, &sides);
     }
@@ -363,13 +364,34 @@ static sf_status check_snapshot(sf_sqlb *b, const sf_sqlb_tree *tree, const sf_j
                            "give the subquery one TUMBLING or HOPPING window");
 }
 
+/* The pair of times is the last of the keys, or the _ts of both sides. */
+static sf_status build_asof(sf_sqlb *b, const sf_sqlb_tree *tree, const sf_join_spec *sides,
+                            uint32_t *node)
+{
+    SF_ASSERT(!sides->residual);
+    sf_asof_spec spec = {.kind = tree->join,
+                         .left_keys = sides->left_keys,
+                         .right_keys = sides->right_keys,
+                         .key_count = sides->key_count - !tree->own_times,
+                         .left_time = column_count(b, sides->left) - 1,
+                         .right_time = column_count(b, sides->right) - 1,
+                         .forward = tree->forward,
+                         .strict = tree->strict};
+    if (!tree->own_times) {
+        spec.left_time = sides->left_keys[spec.key_count];
+        spec.right_time = sides->right_keys[spec.key_count];
+    }
+    return sf_plan_asof(b->plan, sides->left, sides->right, &spec, node, b->err);
+}
+
 static sf_status build_join(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out)
 {
     sf_join_spec spec = {
         .kind = tree->join, .within_ms = tree->within_ms, .snapshot = tree->snapshot};
     SF_TRY(build_sides(b, tree, &spec));
     SF_TRY(check_snapshot(b, tree, &spec));
-    return sf_plan_join(b->plan, &spec, &out->node, b->err);
+    return tree->asof ? build_asof(b, tree, &spec, &out->node)
+                      : sf_plan_join(b->plan, &spec, &out->node, b->err);
 }
 
 /* The rows of a node with a constant before their _ts. */

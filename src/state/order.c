@@ -335,6 +335,25 @@ sf_ref sf_order_prev(const sf_order *order, sf_ref ref)
     return found(order, place.leaf, place.at - 1);
 }
 
+sf_ref sf_order_before(const sf_order *order, sf_ref like)
+{
+    order_bound bound = behind(order, like);
+    bound.after = false;
+    order_path path = seek(order, &bound);
+    return path.at ? found(order, path.leaf, path.at - 1) : 0;
+}
+
+sf_ref sf_order_after(const sf_order *order, sf_ref like)
+{
+    order_bound bound = behind(order, like);
+    order_path path = seek(order, &bound);
+    if (path.at == path.leaf->count) {
+        path.leaf = path.leaf->next;
+        path.at = 0;
+    }
+    return path.leaf ? found(order, path.leaf, path.at) : 0;
+}
+
 /* ---- nodes ---- */
 
 static size_t node_bytes(const sf_order *order, bool is_leaf)

@@ -160,6 +160,10 @@ sf_ref sf_order_first(const sf_order *order, sf_ref like, uint32_t prefix_count)
 sf_ref sf_order_last(const sf_order *order, sf_ref like, uint32_t prefix_count);
 sf_ref sf_order_next(const sf_order *order, sf_ref ref); /* in order, any prefix; 0: end */
 sf_ref sf_order_prev(const sf_order *order, sf_ref ref);
+/* The nearest ref before, or after, `like`, a row of the arrangement that need not be in the order;
+ * any prefix; 0: none. */
+sf_ref sf_order_before(const sf_order *order, sf_ref like);
+sf_ref sf_order_after(const sf_order *order, sf_ref like);
 /* How many refs have that prefix, and the n-th of them (0 is the first; 0: there are fewer). */
 uint64_t sf_order_count(const sf_order *order, sf_ref like, uint32_t prefix_count);
 sf_ref sf_order_at(const sf_order *order, sf_ref like, uint32_t prefix_count, uint64_t n);

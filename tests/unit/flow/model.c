@@ -570,6 +570,68 @@ static void numbers_over_each_key(void)
               expect_over);
 }
 
+/* ---- the nearest row ---- */
+
+static sf_asof_spec asof_spec;
+
+static bool may_match(row l, row r)
+{
+    if (l.k == NONE || l.k != r.k || l.v == NONE || r.v == NONE)
+        return false;
+    if (l.v == r.v)
+        return !asof_spec.strict;
+    return asof_spec.forward ? r.v > l.v : r.v < l.v;
+}
+
+/* Is a right row better than another? At one time the later one counts as later in order. */
+static bool nearer(row a, row b)
+{
+    bool later = a.v != b.v ? a.v > b.v : a.ts > b.ts;
+    bool same = a.v == b.v && a.ts == b.ts;
+    return !same && later != asof_spec.forward;
+}
+
+static void expect_asof(const bench *b)
+{
+    const side *left = &b->sides[0], *right = &b->sides[1];
+    for (int i = 0; i < left->count; i++) {
+        row l = left->rows[i];
+        int best = -1;
+        for (int j = 0; j < right->count; j++)
+            if (may_match(l, right->rows[j]) &&
+                (best < 0 || nearer(right->rows[j], right->rows[best])))
+                best = j;
+        if (best >= 0)
+            add_answer(&expected, l.k, l.v, right->rows[best].v, right->rows[best].ts);
+        else if (asof_spec.kind == SF_JOIN_LEFT)
+            add_answer(&expected, l.k, l.v, NONE, NONE);
+    }
+}
+
+static void nearest_rows(void)
+{
+    for (uint64_t seed = 1; seed <= 32; seed++) {
+        REQUIRE(open_bench(&shared, 2));
+        uint32_t key = 0;
+        asof_spec = (sf_asof_spec){.kind = seed % 2 ? SF_JOIN_LEFT : SF_JOIN_INNER,
+                                   .left_keys = &key,
+                                   .right_keys = &key,
+                                   .key_count = 1,
+                                   .left_time = 1,
+                                   .right_time = 1,
+                                   .forward = seed / 2 % 2,
+                                   .strict = seed / 4 % 2};
+        REQUIRE_OK(sf_plan_asof(shared.plan, 0, 1, &asof_spec, &shared.plan->output, &error),
+                   error);
+        /* columns of the joined row: l.k l.v l._ts r.k r.v r._ts */
+        uint32_t columns[] = {0, 1, 4, 5};
+        memcpy(shared.columns, columns, sizeof columns);
+        shared.column_count = 4;
+        run_history(&shared, expect_asof, seed * 49979687, 40);
+        close_bench(&shared);
+    }
+}
+
 static const sf_case cases[] = {
     SF_CASE(inner_join),      SF_CASE(left_join),
     SF_CASE(right_join),      SF_CASE(full_join),
@@ -578,5 +640,6 @@ static const sf_case cases[] = {
     SF_CASE(group_by_key),    SF_CASE(group_globally),
     SF_CASE(distinct),        SF_CASE(latest_by_over_weighted_rows),
     SF_CASE(top_of_each_key), SF_CASE(numbers_over_each_key),
+    SF_CASE(nearest_rows),
 };
 SF_RUN("flow", cases)

@@ -271,6 +271,26 @@ static void grouping(void)
          "  Top order _order3 nulls first, qty desc limit 3 offset 1\n"
          "    FilterProject -> symbol AS symbol, qty AS qty, price AS _order3\n"
          "      Scan trades\n"},
+        {"SELECT t.qty, q.bid FROM trades t ASOF JOIN quotes q ON t.symbol = q.symbol WHERE t.qty "
+         "> "
+         "1 AND q.bid > 2",
+         "qty Long, bid Double",
+         "FilterProject where (bid > 2) -> qty AS qty, bid AS bid\n"
+         "  AsofJoin inner on symbol = symbol nearest _ts >= _ts\n"
+         "    FilterProject where (qty > 1) -> symbol AS symbol, qty AS qty\n"
+         "      Scan trades\n"
+         "    FilterProject -> symbol AS symbol, bid AS bid\n"
+         "      Scan quotes\n"},
+        {"SELECT t.qty, q.bid FROM trades t ASOF LEFT JOIN quotes q MATCH_CONDITION (t.price * 2 < "
+         "q.bid) ON t.symbol = q.symbol",
+         "qty Long, bid Double",
+         "FilterProject -> qty AS qty, bid AS bid\n"
+         "  AsofJoin left on symbol = symbol nearest key < key\n"
+         "    FilterProject -> symbol AS symbol, price AS price, qty AS qty, GROUP KEY((price * "
+         "2)) AS key\n"
+         "      Scan trades\n"
+         "    FilterProject -> symbol AS symbol, bid AS bid, GROUP KEY(bid) AS key\n"
+         "      Scan quotes\n"},
         {"SELECT DISTINCT venue, qty FROM trades", "venue String, qty Long",
          "Reduce by (venue, qty): \n"
          "  FilterProject -> venue AS venue, qty AS qty\n"
