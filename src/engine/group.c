@@ -365,8 +365,10 @@ static sf_status feed_changes(sf_group *group, sf_group_member_state *member, ui
 
 static sf_status feed(sf_group *group, sf_group_member_state *member, bool *fed, sf_error *err)
 {
-    sf_input_state *input = &member->inputs[member->input];
     *fed = false;
+    if (member->input == member->plan->inputs.len)
+        return SF_OK; /* it has none: its rows stand in the query */
+    sf_input_state *input = &member->inputs[member->input];
     if (input->is_source)
         return feed_source(group, member, member->input, fed, err);
     if (!input->attached)

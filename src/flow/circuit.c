@@ -19,6 +19,7 @@ static const sf_op_type *type_of(const sf_plan_node *node)
     case SF_NODE_OVER: return &sf_op_over;
     case SF_NODE_ASOF: return &sf_op_asof;
     case SF_NODE_REPEAT: return &sf_op_repeat;
+    case SF_NODE_ONE: return &sf_op_one;
     case SF_NODE_WINDOW:
         return node->as.window.kind == SF_WINDOW_SESSION ? &sf_op_session : &sf_op_window;
     case SF_NODE_LATEST:

@@ -19,6 +19,7 @@ const char *sf_node_kind_name(sf_node_kind kind)
         [SF_NODE_OVER] = "Over",
         [SF_NODE_ASOF] = "AsofJoin",
         [SF_NODE_REPEAT] = "Repeat",
+        [SF_NODE_ONE] = "OneRow",
     };
     SF_ASSERT(kind < SF_NODE_KIND_COUNT);
     return names[kind];
@@ -168,6 +169,7 @@ static void print_node(const sf_plan *plan, const sf_plan_node *node, sf_buf *ou
         break;
     case SF_NODE_REPEAT: sf_buf_printf(out, " by %s", input->fields[input->count - 2].name); break;
     case SF_NODE_UNION:
+    case SF_NODE_ONE:
     case SF_NODE_KIND_COUNT: break;
     }
 }

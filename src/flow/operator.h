@@ -86,7 +86,7 @@ extern const sf_op_type sf_op_scan, sf_op_map, sf_op_unnest, sf_op_union;
 extern const sf_op_type sf_op_join, sf_op_interval_join, sf_op_snapshot_join;
 extern const sf_op_type sf_op_reduce, sf_op_latest_source, sf_op_latest_weighted;
 extern const sf_op_type sf_op_window, sf_op_session, sf_op_temporal;
-extern const sf_op_type sf_op_over, sf_op_asof, sf_op_repeat;
+extern const sf_op_type sf_op_over, sf_op_asof, sf_op_repeat, sf_op_one;
 extern const sf_op_type sf_op_answer_table, sf_op_answer_pipeline;
 
 /* The table's arrangement, kept by sf_op_answer_table. */

@@ -511,3 +511,19 @@ sf_status sf_plan_repeat(sf_plan *plan, uint32_t input, uint32_t *out, sf_error 
     *out = node->id;
     return SF_OK;
 }
+
+sf_status sf_plan_one(sf_plan *plan, uint32_t *out, sf_error *err)
+{
+    for (size_t i = 0; i < plan->nodes.len; i++) {
+        *out = (uint32_t)i;
+        if (plan->nodes.data[i]->kind == SF_NODE_ONE)
+            return SF_OK;
+    }
+    sf_plan_node *node =
+        sf_plan_add_node(plan, SF_NODE_ONE, NULL, 0, sf_schema_new(&field_ts, 1), err);
+    if (!node)
+        return failed(err);
+    node->append_only = true;
+    *out = node->id;
+    return SF_OK;
+}

@@ -41,6 +41,7 @@ typedef enum {
     SF_NODE_OVER,
     SF_NODE_ASOF,
     SF_NODE_REPEAT,
+    SF_NODE_ONE,
     SF_NODE_KIND_COUNT
 } sf_node_kind;
 
@@ -294,6 +295,8 @@ sf_status sf_plan_asof(sf_plan *plan, uint32_t left, uint32_t right, const sf_as
  * others. */
 sf_status sf_plan_limit_windows(sf_plan *plan, sf_error *err);
 const char *sf_over_function_name(const sf_over_call *call);
+/* One row without columns, from the start. A second one shares the node. */
+sf_status sf_plan_one(sf_plan *plan, uint32_t *out, sf_error *err);
 /* Rows as often as their last visible column, a Long, says; without that column. */
 sf_status sf_plan_repeat(sf_plan *plan, uint32_t input, uint32_t *out, sf_error *err);
 /* Inputs of equal types; names of the first. */

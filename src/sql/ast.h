@@ -298,7 +298,7 @@ typedef struct {
 typedef enum { SF_SET_UNION, SF_SET_EXCEPT, SF_SET_INTERSECT } sf_sql_set_op;
 const char *sf_sql_set_text(sf_sql_set_op op);
 
-typedef enum { SF_BODY_SELECT, SF_BODY_SET, SF_BODY_QUERY } sf_sql_body_kind;
+typedef enum { SF_BODY_SELECT, SF_BODY_SET, SF_BODY_QUERY, SF_BODY_VALUES } sf_sql_body_kind;
 
 typedef struct sf_sql_body {
     sf_sql_body_kind kind;
@@ -312,6 +312,10 @@ typedef struct sf_sql_body {
             struct sf_sql_body *left, *right;
         } set;
         sf_sql_query *query; /* (query) */
+        struct {
+            sf_sql_exprs *items; /* rows, at least one, each of at least one value */
+            size_t count;
+        } values;
     };
 } sf_sql_body;
 

@@ -400,6 +400,14 @@ sf_status sf_sqlb_order_columns(sf_sqlb *b, const sf_sql_query *query, const sf_
 sf_status sf_sqlb_limit(sf_sqlb *b, const sf_sql_query *query, const sf_sqlb_order *order,
                         sf_sqlb_rel *rel);
 
+/* ---- rows of the statement: bind_values.c ---- */
+
+/* The one row that is always there; what reads it, for a message. */
+sf_status sf_sqlb_one_row(sf_sqlb *b, const char *what, sf_span span, uint32_t *node);
+/* The tree of a SELECT without FROM. */
+sf_status sf_sqlb_no_from(sf_sqlb *b, sf_sqlb_scope *scope);
+sf_status sf_sqlb_values(sf_sqlb *b, const sf_sql_body *body, sf_sqlb_rel *out);
+
 /* EXCEPT ALL, INTERSECT ALL of sides whose types agree; out has its columns: bind_bags.c. */
 sf_status sf_sqlb_bags(sf_sqlb *b, sf_sql_set_op op, uint32_t left, uint32_t right,
                        sf_sqlb_rel *out);

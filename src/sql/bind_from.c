@@ -379,11 +379,12 @@ sf_status sf_sqlb_from(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_select *se
     sf_sqlb_conds conds = {0};
     scope->select = select;
     scope->ts = UINT32_MAX;
-    if (!select->from)
-        return sf_sqlb_not_yet(b, select->span, "SELECT without FROM",
-                               "name a source or table in FROM");
-    SF_TRY(bind_input(b, scope, select->from, &scope->tree));
-    SF_TRY(add_time(b, scope));
+    if (select->from) {
+        SF_TRY(bind_input(b, scope, select->from, &scope->tree));
+        SF_TRY(add_time(b, scope));
+    } else {
+        SF_TRY(sf_sqlb_no_from(b, scope));
+    }
     scope->no_subqueries = false;
     if (!select->where)
         return SF_OK;

@@ -181,6 +181,7 @@ static sf_status bind_body(sf_sqlb *b, const sf_sql_body *body, sf_sqlb_scope *o
     switch (body->kind) {
     case SF_BODY_SELECT: return sf_sqlb_select(b, body->select, NULL, outer, outer_use, top, out);
     case SF_BODY_QUERY: return sf_sqlb_query(b, body->query, outer, outer_use, top, out);
+    case SF_BODY_VALUES: return sf_sqlb_values(b, body, out);
     case SF_BODY_SET: break;
     }
     if (body->set.op == SF_SET_UNION)

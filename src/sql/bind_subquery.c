@@ -40,7 +40,7 @@ static sf_status check_subquery(sf_sqlb *b, const sf_sql_query *query, const sf_
 
 static bool is_plain(const sf_sql_select *select)
 {
-    if (sf_sqlb_is_grouped(select) || select->distinct || select->latest.count || !select->from)
+    if (sf_sqlb_is_grouped(select) || select->distinct || select->latest.count)
         return false;
     for (size_t i = 0; i < select->item_count; i++) {
         if (sf_sqlb_has_over(select->items[i].expr))

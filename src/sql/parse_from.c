@@ -102,7 +102,7 @@ static bool query_in_parentheses(const sf_sqlp *p)
     const sf_token *token = p->tokens + p->pos;
     while (token->kind == SF_TOKEN_SYMBOL && token->code == '(')
         token++;
-    return token->kind == SF_TOKEN_WORD && (token->code == KW_SELECT || token->code == KW_WITH);
+    return sf_sqlp_starts_query(token);
 }
 
 static sf_status in_parentheses(sf_sqlp *p, sf_sql_input **out)

@@ -5,9 +5,18 @@ static const char CLAUSE_ORDER[] =
     "the order is SELECT, FROM, WHERE, LATEST BY, GROUP BY, HAVING, WINDOW, EMIT, UNION, ORDER BY, "
     "LIMIT";
 
+bool sf_sqlp_starts_query(const sf_token *token)
+{
+    if (token->kind != SF_TOKEN_WORD)
+        return false;
+    bool values = token->code == KW_VALUES && token[1].kind == SF_TOKEN_SYMBOL &&
+                  token[1].code == '('; /* a word is never the last token */
+    return token->code == KW_SELECT || token->code == KW_WITH || values;
+}
+
 bool sf_sqlp_at_query(const sf_sqlp *p)
 {
-    return sf_sqlp_at(p, KW_SELECT) || sf_sqlp_at(p, KW_WITH);
+    return sf_sqlp_starts_query(p->tokens + p->pos);
 }
 
 /* ---- SELECT list ---- */
@@ -281,9 +290,24 @@ static sf_status select_body(sf_sqlp *p, sf_sql_select **out)
     return SF_OK;
 }
 
+/* VALUES (a, b), (c, d) */
+static sf_status values_body(sf_sqlp *p, sf_sql_body *body)
+{
+    body->kind = SF_BODY_VALUES;
+    p->pos++;
+    do {
+        sf_sql_exprs row = {0};
+        SF_TRY(sf_sqlp_expect_symbol(p, '(', "before the values of a row"));
+        SF_TRY(sf_sqlp_expr_list(p, &row));
+        SF_TRY(sf_sqlp_expect_symbol(p, ')', "after the values of a row"));
+        SQLP_PUSH(p, body->values.items, body->values.count, row);
+    } while (sf_sqlp_take_symbol(p, ','));
+    return SF_OK;
+}
+
 /* ---- set operations ---- */
 
-/* SELECT ... or (query) */
+/* SELECT ..., VALUES ... or (query) */
 static sf_status term(sf_sqlp *p, sf_sql_body **out)
 {
     size_t start = p->pos;
@@ -295,6 +319,8 @@ static sf_status term(sf_sqlp *p, sf_sql_body **out)
             return sf_sqlp_fail(p, "SELECT after the parenthesis", NULL);
         SF_TRY(sf_sqlp_query(p, &body->query));
         SF_TRY(sf_sqlp_expect_symbol(p, ')', "after the query"));
+    } else if (sf_sqlp_at(p, KW_VALUES) && sf_sqlp_at_query(p)) {
+        SF_TRY(values_body(p, body));
     } else {
         body->kind = SF_BODY_SELECT;
         SF_TRY(select_body(p, &body->select));
@@ -315,7 +341,7 @@ static sf_status set_operation(sf_sqlp *p, size_t start, sf_sql_set_op op, sf_sq
     body->set.all = sf_sqlp_take(p, KW_ALL);
     if (!body->set.all)
         sf_sqlp_take(p, KW_DISTINCT);
-    if (!sf_sqlp_at(p, KW_SELECT) && !sf_sqlp_at_symbol(p, '('))
+    if ((!sf_sqlp_at_query(p) || sf_sqlp_at(p, KW_WITH)) && !sf_sqlp_at_symbol(p, '('))
         return sf_sqlp_fail(p, "SELECT", "each side of a set operation is a SELECT");
     body->set.left = *left;
     SF_TRY(operand(p, &body->set.right));

@@ -68,7 +68,8 @@ sf_status sf_sqlp_duration(sf_sqlp *p, const char *what, sf_sql_duration *out);
 sf_status sf_sqlp_integer(sf_sqlp *p, const char *what, int64_t *out);
 
 sf_status sf_sqlp_query(sf_sqlp *p, sf_sql_query **out);
-bool sf_sqlp_at_query(const sf_sqlp *p); /* SELECT or WITH */
+bool sf_sqlp_at_query(const sf_sqlp *p); /* SELECT, WITH or VALUES (...) */
+bool sf_sqlp_starts_query(const sf_token *token);
 sf_status sf_sqlp_input_list(sf_sqlp *p, sf_sql_input **out);
 sf_status sf_sqlp_window(sf_sqlp *p, sf_sql_window *out); /* behind WINDOW */
 sf_status sf_sqlp_group_by(sf_sqlp *p, sf_sql_select *select);

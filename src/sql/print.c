@@ -548,6 +548,13 @@ static void put_body(sf_buf *out, const sf_sql_body *body)
     switch (body->kind) {
     case SF_BODY_SELECT: put_select(out, body->select); break;
     case SF_BODY_QUERY: put_query(out, body->query); break;
+    case SF_BODY_VALUES:
+        for (size_t i = 0; i < body->values.count; i++) {
+            sf_buf_puts(out, i ? ", (" : "VALUES (");
+            put_list(out, &body->values.items[i], 0);
+            sf_buf_putc(out, ')');
+        }
+        break;
     case SF_BODY_SET:
         put_body(out, body->set.left);
         sf_buf_printf(out, " %s%s ", sf_sql_set_text(body->set.op), body->set.all ? " ALL" : "");

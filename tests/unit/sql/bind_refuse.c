@@ -186,7 +186,6 @@ static const refusal subqueries[] = {
 static const refusal later[] = {
     {'T', "SELECT STRING_AGG(side) OVER (ORDER BY price) FROM trades",
      "STRING_AGG OVER a window is not supported yet", 8},
-    {'T', "SELECT 1", "SELECT without FROM is not supported yet", 1},
     {'T', "SELECT 1 FROM SESSION(trades, _ts, 1 SECOND) w",
      "SESSION in a table is not supported yet", 15},
     {'T', "WITH RECURSIVE a AS (SELECT 1 AS n FROM trades UNION SELECT n FROM a) SELECT n FROM a",
