@@ -16,7 +16,10 @@ bool sf_sqlp_starts_query(const sf_token *token)
 
 bool sf_sqlp_at_query(const sf_sqlp *p)
 {
-    return sf_sqlp_starts_query(p->tokens + p->pos);
+    /* at() tells completion what may stand here. */
+    if (sf_sqlp_at(p, KW_SELECT) || sf_sqlp_at(p, KW_WITH))
+        return true;
+    return sf_sqlp_at(p, KW_VALUES) && sf_sqlp_starts_query(p->tokens + p->pos);
 }
 
 /* ---- SELECT list ---- */
