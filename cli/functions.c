@@ -115,7 +115,8 @@ static size_t print_markdown(void)
         "\n"
         "Every aggregate takes `DISTINCT` and `FILTER (WHERE condition)`, and leaves NULLs out\n"
         "unless its text says otherwise. Examples of aggregates are over the rows\n"
-        "`(name, x, ok)`: `('a', 1, TRUE)`, `('b', 2, FALSE)`, `('b', 4, TRUE)`.\n",
+        "`(name, x, ok)`: `('a', 1, TRUE)`, `('b', 2, FALSE)`, `('b', 4, TRUE)`; those of window\n"
+        "functions over the first of these alone.\n",
         stdout);
     for (uint32_t i = 0; i < sf_function_count(); i++) {
         bool fresh = true;

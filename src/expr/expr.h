@@ -144,10 +144,11 @@ typedef struct {
     const char *name;      /* upper case */
     const char *signature; /* ROUND(x [, digits]) */
     const char *doc;       /* one line */
-    const char *family;  /* numeric, string, hash, json, time, conditional, conversion, aggregate */
-    const char *example; /* of aggregates over the columns name, x, ok: ('a', 1, true),
+    const char *family;    /* numeric, string, hash, json, time, conditional, conversion, aggregate,
+                              window */
+    const char *example;   /* of aggregates over the columns name, x, ok: ('a', 1, true),
                               ('b', 2, false), ('b', 4, true) */
-    const char *result;  /* of the example, as Json, times as text; "": it depends */
+    const char *result;    /* of the example, as Json, times as text; "": it depends */
 } sf_function_info;
 uint32_t sf_function_count(void); /* scalar functions and aggregates, operators left out */
 const sf_function_info *sf_function_at(uint32_t index);

@@ -13,6 +13,9 @@ static const sf_function_info documented[] = {
 #define AGG(name, shape, signature, text, example, result)                                         \
     {name, signature, text, "aggregate", example, result},
 #include "expr/aggregates.def"
+#define WINDOW(name, signature, text, example, result)                                             \
+    {name, signature, text, "window", example, result},
+#include "expr/windows.def"
 };
 
 uint32_t sf_function_count(void)

@@ -271,8 +271,9 @@ static sf_status add_functions(completer *m, bool aggregates)
     for (uint32_t i = 0; i < sf_function_count(); i++) {
         const sf_function_info *info = sf_function_at(i);
         bool aggregate = strcmp(info->family, "aggregate") == 0;
+        bool window = strcmp(info->family, "window") == 0;
         bool call = strchr(info->signature, '(') != NULL;
-        if (!begins(sf_str_of(info->name), m->typed) || (aggregate && !aggregates))
+        if (!begins(sf_str_of(info->name), m->typed) || ((aggregate || window) && !aggregates))
             continue;
         bool empty = strstr(info->signature, "()") != NULL;
         const char *text = sf_arena_printf(m->c.arena, "%s%s", info->name,
