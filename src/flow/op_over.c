@@ -417,6 +417,35 @@ static sf_status emit(over_op *over, const over_answer *answer, const over_chang
     return SF_OK;
 }
 
+/* Where nothing is ever taken back, rows behind the limit never come before it again: they go. */
+static sf_status drop_rest(over_op *over, sf_ref like, sf_error *err)
+{
+    const sf_op *op = &over->op;
+    uint32_t keys = spec_of(over)->key_count;
+    if (spec_of(over)->limit == SF_TOP_ALL ||
+        !sf_plan_at(op->circuit->plan, op->node->inputs[0])->append_only)
+        return SF_OK;
+    over_walk walk = {0};
+    bool past = false;
+    sf_ref ref = sf_order_first(over->order, like, keys);
+    while (ref && sf_order_same(over->order, ref, like, keys)) {
+        sf_ref next = sf_order_next(over->order, ref);
+        if (!past)
+            wanted(over, &walk, ref, &past);
+        if (past) {
+            sf_order_remove(over->order, ref);
+            over_row *row = (over_row *)(void *)sf_arr_extra_mut(over->rows, ref);
+            if (!row)
+                return sf_fail_memory(err);
+            row->weight = 0;
+            if (!row->listed) /* others leave at the end of the epoch */
+                sf_arr_remove(over->rows, ref);
+        }
+        ref = next;
+    }
+    return SF_OK;
+}
+
 static sf_status flush_part(over_op *over, over_part *part, sf_error *err)
 {
     over_entries entries = {0};
@@ -433,6 +462,8 @@ static sf_status flush_part(over_op *over, over_part *part, sf_error *err)
         status = emit(over, &old, &gone, err);
     if (status == SF_OK)
         status = emit(over, &now, &fresh, err);
+    if (status == SF_OK)
+        status = drop_rest(over, part->like, err);
     if (status == SF_OK && !sf_order_first(over->order, part->like, spec_of(over)->key_count))
         sf_arr_remove(over->parts, part->head);
     sf_over_results_free(&old.results);
