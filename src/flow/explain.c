@@ -142,6 +142,7 @@ static void print_node(const sf_plan *plan, const sf_plan_node *node, sf_buf *ou
     case SF_NODE_UNNEST:
         sf_buf_putc(out, ' ');
         sf_expr_print(node->as.unnest.array, input, out);
+        sf_buf_puts(out, node->as.unnest.ordinality ? " with ordinality" : "");
         break;
     case SF_NODE_JOIN:
     case SF_NODE_INTERVAL_JOIN:

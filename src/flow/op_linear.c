@@ -97,7 +97,8 @@ typedef struct {
     sf_op op;
     uint32_t row; /* where a batch that exploded goes on */
     uint32_t *rows;
-    size_t rows_cap;
+    int64_t *numbers; /* of the elements in their arrays */
+    size_t rows_cap, numbers_cap;
 } unnest_op;
 
 /* Elements of one array, each with its row repeated. */
@@ -106,6 +107,7 @@ static sf_status unnest_row(unnest_op *unnest, const sf_column *arrays, uint32_t
 {
     sf_elements iter;
     sf_str element;
+    int64_t number = 0;
     if (!sf_elements_begin(sf_column_str(arrays, row), &iter))
         return SF_OK; /* not an array: no rows */
     while (sf_elements_next(&iter, &element)) {
@@ -115,8 +117,11 @@ static sf_status unnest_row(unnest_op *unnest, const sf_column *arrays, uint32_t
             return SF_LIMIT;
         }
         if (!sf_scratch((void **)&unnest->rows, &unnest->rows_cap, elements->rows + 1u,
-                        sizeof *unnest->rows))
+                        sizeof *unnest->rows) ||
+            !sf_scratch((void **)&unnest->numbers, &unnest->numbers_cap, elements->rows + 1u,
+                        sizeof *unnest->numbers))
             return sf_fail_memory(err);
+        unnest->numbers[elements->rows] = ++number;
         unnest->rows[elements->rows] = row;
         if (sf_str_eq(element, SF_STR("null")))
             sf_builder_null(elements);
@@ -126,26 +131,33 @@ static sf_status unnest_row(unnest_op *unnest, const sf_column *arrays, uint32_t
     return elements->failed ? sf_fail_memory(err) : SF_OK;
 }
 
-/* The input's rows repeated as unnest->rows says, with the element column before _ts. */
+/* The input's rows repeated as unnest->rows says, with the element's columns before _ts. */
 static sf_status emit_elements(unnest_op *unnest, const sf_batch *batch, sf_builder *elements,
                                sf_error *err)
 {
     sf_op *op = &unnest->op;
-    uint32_t count = op->schema->count;
+    uint32_t count = op->schema->count, own = batch->schema->count - 1;
+    bool ordinality = op->node->as.unnest.ordinality;
     sf_sel sel = {unnest->rows, elements->rows};
     sf_batch *repeated = sf_batch_gather(batch, sel);
     sf_column *element = sf_builder_finish(elements);
+    sf_column *numbers = ordinality ? sf_column_new(SF_TYPE_I64, sel.count, false) : NULL;
     sf_column **columns = sf_calloc(count, sizeof *columns);
-    if (!repeated || !element || !columns) {
+    if (!repeated || !element || !columns || (ordinality && !numbers)) {
         sf_batch_unref(repeated);
         sf_column_unref(element);
+        sf_column_unref(numbers);
         sf_free(columns);
         return sf_fail_memory(err);
     }
-    for (uint32_t i = 0; i + 2 < count; i++)
+    for (uint32_t i = 0; i < own; i++)
         columns[i] = sf_column_ref(repeated->columns[i]);
-    columns[count - 2] = element;
-    columns[count - 1] = sf_column_ref(repeated->columns[count - 2]);
+    columns[own] = element;
+    if (ordinality) {
+        memcpy(sf_column_lanes(numbers), unnest->numbers, sel.count * sizeof *unnest->numbers);
+        columns[own + 1] = numbers;
+    }
+    columns[count - 1] = sf_column_ref(repeated->columns[own]);
     sf_batch *out = sf_batch_new(op->schema, sel.count, columns, sf_column_ref(repeated->weights),
                                  sf_column_ref(repeated->marks));
     sf_free(columns);
@@ -185,6 +197,7 @@ static sf_step unnest_push(sf_op *op, uint32_t port, const sf_batch *batch, sf_e
 static void unnest_close(sf_op *op)
 {
     sf_free(((unnest_op *)op)->rows);
+    sf_free(((unnest_op *)op)->numbers);
 }
 
 const sf_op_type sf_op_unnest = {

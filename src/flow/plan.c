@@ -197,24 +197,27 @@ sf_status sf_plan_map(sf_plan *plan, uint32_t input, const sf_expr *predicate,
 }
 
 sf_status sf_plan_unnest(sf_plan *plan, uint32_t input, const sf_expr *array, const char *name,
-                         uint32_t *out, sf_error *err)
+                         const char *number, uint32_t *out, sf_error *err)
 {
     const sf_plan_node *below = sf_plan_at(plan, input);
     SF_ASSERT(array->type == SF_TYPE_JSON);
-    uint32_t count = below->schema->count;
-    sf_field *fields = sf_alloc((count + 1u) * sizeof *fields);
+    uint32_t count = below->schema->count - 1;
+    sf_field *fields = sf_alloc((count + 3u) * sizeof *fields);
     if (!fields)
         return sf_fail_memory(err);
-    for (uint32_t i = 0; i + 1 < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         fields[i] = below->schema->fields[i];
-    fields[count - 1] = (sf_field){name, SF_TYPE_JSON, false};
-    fields[count] = field_ts;
-    sf_schema *schema = sf_schema_new(fields, count + 1);
+    fields[count++] = (sf_field){name, SF_TYPE_JSON, false};
+    if (number)
+        fields[count++] = (sf_field){number, SF_TYPE_I64, false};
+    fields[count++] = field_ts;
+    sf_schema *schema = sf_schema_new(fields, count);
     sf_free(fields);
     sf_plan_node *node = sf_plan_add_node(plan, SF_NODE_UNNEST, &input, 1, schema, err);
     if (!node)
         return failed(err);
     node->as.unnest.array = array;
+    node->as.unnest.ordinality = number != NULL;
     node->append_only = below->append_only;
     node->keeps_ts = below->keeps_ts;
     *out = node->id;

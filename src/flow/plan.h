@@ -163,6 +163,7 @@ typedef struct sf_plan_node {
         } temporal;
         struct {
             const sf_expr *array; /* Json; the element column stands before _ts */
+            bool ordinality;      /* and the element's number, from 1, behind it */
         } unnest;
         struct {
             sf_join_kind kind;
@@ -237,10 +238,10 @@ sf_status sf_plan_temporal(sf_plan *plan, uint32_t input, const sf_expr *bound, 
 sf_status sf_plan_map(sf_plan *plan, uint32_t input, const sf_expr *predicate,
                       const sf_expr *const *exprs, const sf_field *fields, uint32_t count,
                       uint32_t *out, sf_error *err);
-/* Output: input columns but _ts, the element (Json) under `name`, _ts. Zero rows for NULL, empty
- * and non-array values. */
+/* Output: input columns but _ts, the element (Json) under `name`, its number from 1 (Long) under
+ * `number` unless that is NULL, _ts. Zero rows for NULL, empty and non-array values. */
 sf_status sf_plan_unnest(sf_plan *plan, uint32_t input, const sf_expr *array, const char *name,
-                         uint32_t *out, sf_error *err);
+                         const char *number, uint32_t *out, sf_error *err);
 /* Output: all left columns, all right columns (both with their _ts), then _ts = the larger of the
  * two; SEMI, ANTI, NOT_IN: the left columns. A residual on anything but an INNER relational join is
  * built from simpler nodes: the inner join, its distinct left (right) rows, and the rows without

@@ -56,7 +56,7 @@ typedef struct {
     sf_sqlb_rel rel;
     uint32_t first;        /* vcol of its first column; _ts is the last */
     uint32_t column_count; /* visible, then hidden ones */
-    bool element;          /* of UNNEST: one column, no _ts */
+    bool element;          /* of UNNEST: it and perhaps its number, no _ts */
     bool time;             /* the _ts of joined rows: one column */
     bool mark;             /* whether a subquery has a match: one column */
     bool hidden;           /* of a subquery: no name finds it */

@@ -94,11 +94,13 @@ static sf_status check_unnest(sf_sqlb *b, const sf_sql_input *join)
         join->join.within.ms)
         return sf_sqlb_fail(b, SF_INVALID, join->join.word, "write CROSS JOIN UNNEST(...) AS alias",
                             "UNNEST takes no NATURAL, ASOF, USING or WITHIN");
-    if (ast->unnest.ordinality)
-        return sf_sqlb_not_yet(b, ast->span, "WITH ORDINALITY", "leave it out");
-    if (ast->columns.count > 1)
-        return sf_sqlb_fail(b, SF_INVALID, ast->columns.items[1].span, "leave the other names out",
-                            "UNNEST gives one column");
+    size_t given = ast->unnest.ordinality ? 2 : 1;
+    if (ast->columns.count > given)
+        return sf_sqlb_fail(b, SF_INVALID, ast->columns.items[given].span,
+                            given == 1 ? "leave the other names out, or write WITH ORDINALITY"
+                                       : "leave the other names out",
+                            given == 1 ? "UNNEST gives one column"
+                                       : "UNNEST WITH ORDINALITY gives two columns");
     return SF_OK;
 }
 
@@ -119,6 +121,24 @@ static sf_status check_array(sf_sqlb *b, const sf_expr *array, sf_span span)
                         "UNNEST cannot take %s", sf_type_name(array->type));
 }
 
+/* The element and, WITH ORDINALITY, its number. */
+static sf_status element_columns(sf_sqlb *b, const sf_sql_input *ast, sf_sqlb_rel *out)
+{
+    sf_str names[2] = {ast->alias.text, SF_STR("ordinality")};
+    *out = (sf_sqlb_rel){.count = ast->unnest.ordinality ? 2 : 1, .windowed = true};
+    out->columns = SF_ARENA_ARRAY(b->scratch, sf_sqlb_column, out->count);
+    if (!out->columns)
+        return sf_fail_memory(b->err);
+    for (uint32_t i = 0; i < out->count; i++) {
+        sf_str name = i < ast->columns.count ? ast->columns.items[i].text : names[i];
+        out->columns[i].name = sf_arena_strndup(b->arena, name.data, name.len);
+        out->columns[i].type = i ? SF_TYPE_I64 : SF_TYPE_JSON;
+        if (!out->columns[i].name)
+            return sf_fail_memory(b->err);
+    }
+    return SF_OK;
+}
+
 static sf_status bind_unnest(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_input *join,
                              sf_sqlb_tree *left, sf_sqlb_tree **out)
 {
@@ -129,18 +149,8 @@ static sf_status bind_unnest(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_inpu
     scope->no_subqueries = true;
     SF_TRY(sf_sqlb_expr(b, scope, ast->unnest.array, &(*out)->array));
     SF_TRY(check_array(b, (*out)->array, ast->unnest.array->span));
-    sf_sql_name name = ast->columns.count ? ast->columns.items[0] : ast->alias;
-    sf_sqlb_column *column = SF_ARENA_NEW(b->scratch, sf_sqlb_column);
-    if (!column)
-        return sf_fail_memory(b->err);
-    *column =
-        (sf_sqlb_column){sf_arena_strndup(b->arena, name.text.data, name.text.len), SF_TYPE_JSON};
-    if (!column->name)
-        return sf_fail_memory(b->err);
-    sf_sqlb_input input = {.alias = ast->alias.text,
-                           .span = ast->span,
-                           .rel = {.columns = column, .count = 1, .windowed = true},
-                           .element = true};
+    sf_sqlb_input input = {.alias = ast->alias.text, .span = ast->span, .element = true};
+    SF_TRY(element_columns(b, ast, &input.rel));
     SF_TRY(sf_sqlb_add_input(b, scope, &input, &(*out)->input));
     (*out)->left = left;
     (*out)->inputs = left->inputs;

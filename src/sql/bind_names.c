@@ -234,9 +234,12 @@ sf_status sf_sqlb_check_width(sf_sqlb *b, size_t columns, sf_span where)
 
 /* ---- inputs ---- */
 
-static sf_type single_type(const sf_sqlb_input *input)
+/* Of the columns of an input that is no node's output. */
+static sf_type loose_type(const sf_sqlb_input *input, uint32_t column)
 {
-    return input->time ? SF_TYPE_I64 : input->mark ? SF_TYPE_BOOL : SF_TYPE_JSON;
+    if (input->element)
+        return input->rel.columns[column].type;
+    return input->time ? SF_TYPE_I64 : SF_TYPE_BOOL;
 }
 
 sf_status sf_sqlb_add_input(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sqlb_input *input,
@@ -248,11 +251,11 @@ sf_status sf_sqlb_add_input(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sqlb_inpu
     sf_sqlb_input added = *input;
     *number = (uint32_t)b->inputs.len;
     added.first = (uint32_t)b->vcols.len;
-    bool single = added.element || added.time || added.mark;
-    const sf_schema *schema = single ? NULL : sf_plan_at(b->plan, added.rel.node)->schema;
-    added.column_count = schema ? schema->count : 1;
+    bool loose = added.element || added.time || added.mark;
+    const sf_schema *schema = loose ? NULL : sf_plan_at(b->plan, added.rel.node)->schema;
+    added.column_count = schema ? schema->count : added.element ? added.rel.count : 1;
     for (uint32_t i = 0; i < added.column_count; i++) {
-        sf_type type = schema ? schema->fields[i].type : single_type(&added);
+        sf_type type = schema ? schema->fields[i].type : loose_type(&added, i);
         sf_sqlb_vcol vcol = {.type = type, .input = *number};
         if (!SF_VEC_PUSH(&b->vcols, vcol) || !SF_VEC_PUSH(&b->at, UINT32_MAX))
             return sf_fail_memory(b->err);

@@ -441,11 +441,14 @@ static sf_status build_unnest(sf_sqlb *b, sf_sqlb_tree *tree, sf_sqlb_rows *out)
     SF_TRY(settle(b, out));
     SF_TRY(sf_sqlb_remap(b, tree->array, &array));
     uint32_t last = column_count(b, out->node) - 1;
-    SF_TRY(sf_sqlb_check_width(b, last + 2u, element->span));
-    SF_TRY(sf_plan_unnest(b->plan, out->node, array, element->rel.columns[0].name, &out->node,
-                          b->err));
-    move_last(b, &tree->left->inputs, last, last + 1);
-    b->at.data[element->first] = last;
+    uint32_t added = element->rel.count;
+    const char *number = added > 1 ? element->rel.columns[1].name : NULL;
+    SF_TRY(sf_sqlb_check_width(b, last + added + 1u, element->span));
+    SF_TRY(sf_plan_unnest(b->plan, out->node, array, element->rel.columns[0].name, number,
+                          &out->node, b->err));
+    move_last(b, &tree->left->inputs, last, last + added);
+    for (uint32_t i = 0; i < added; i++)
+        b->at.data[element->first + i] = last + i;
     return SF_OK;
 }
 
