@@ -181,6 +181,7 @@ typedef struct sf_sqlb_scope {
     bool may_read_clock;  /* in a table: NOW() may stand here */
     sf_sqlb_group *group; /* not NULL: columns mean the grouped row */
     bool in_aggregate;
+    bool keyed;          /* in a subquery that may read group keys only */
     sf_sqlb_overs overs; /* calls OVER a window */
     bool may_over;       /* they may stand here */
     bool in_over;
@@ -317,6 +318,14 @@ bool sf_sqlb_needs_over(sf_str name); /* of a function that stands with OVER onl
 sf_status sf_sqlb_over_call(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
                             const sf_expr **out);
 void sf_sqlb_use_overs(sf_sqlb *b, const sf_sqlb_overs *overs);
+
+/* ---- subqueries of a grouped query: bind_keyed.c ---- */
+
+/* The aggregate that carries a subquery's value through the grouping; NULL: none can. */
+sf_status sf_sqlb_keyed_query(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
+                              const sf_sql_expr **out);
+/* When scope->keyed: of the scope's inputs the expression reads keys only. */
+sf_status sf_sqlb_check_keyed(sf_sqlb *b, const sf_sqlb_scope *scope, const sf_expr *expr);
 
 /* ---- GROUP BY: bind_keys.c, build_group.c ---- */
 

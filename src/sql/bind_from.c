@@ -297,16 +297,29 @@ static sf_status place_on(sf_sqlb *b, sf_sqlb_tree *join, const sf_sqlb_conds *c
     return SF_OK;
 }
 
+/* ON of a join; *out, the join, goes below what subqueries join to it. */
 static sf_status bind_on(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_input *ast, size_t from,
-                         sf_sqlb_tree *join)
+                         sf_sqlb_tree **out)
 {
     sf_sqlb_conds conds = {0};
+    sf_sqlb_tree *join = *out;
     size_t outer = scope->from;
+    bool inner =
+        join->kind == SF_TREE_JOIN && join->join == SF_JOIN_INNER && b->kind == SF_PLAN_TABLE;
     scope->from = from;
     scope->place = "ON";
-    scope->no_subqueries = true;
+    scope->no_subqueries = !inner;
+    if (inner)
+        scope->tree = join;
     SF_TRY(sf_sqlb_conditions(b, scope, ast->join.on, &conds));
     scope->from = outer;
+    if (inner)
+        join = scope->tree;
+    *out = join;
+    for (size_t i = 0; inner && i < conds.count; i++)
+        SF_TRY(sf_sqlb_push(b, join, &conds.items[i]));
+    if (inner)
+        return SF_OK;
     if (join->kind == SF_TREE_JOIN)
         return place_on(b, join, &conds);
     for (size_t i = 0; i < conds.count; i++)
@@ -323,18 +336,19 @@ static sf_status bind_join(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_input 
         [SF_SQL_JOIN_CROSS] = SF_JOIN_INNER,
     };
     size_t from = scope->input_count;
-    sf_sqlb_tree *left, *right;
+    sf_sqlb_tree *left, *right, *join;
     SF_TRY(bind_input(b, scope, ast->join.left, &left));
     if (ast->join.right->kind == SF_INPUT_UNNEST) {
         SF_TRY(bind_unnest(b, scope, ast, left, out));
-        return ast->join.on ? bind_on(b, scope, ast, from, *out) : SF_OK;
+        return ast->join.on ? bind_on(b, scope, ast, from, out) : SF_OK;
     }
     size_t middle = scope->input_count;
     SF_TRY(check_join(b, ast));
     SF_TRY(bind_input(b, scope, ast->join.right, &right));
-    SF_TRY(sf_sqlb_join_tree(b, left, right, kinds[ast->join.kind], out));
+    SF_TRY(sf_sqlb_join_tree(b, left, right, kinds[ast->join.kind], &join));
+    *out = join;
     if (ast->join.within.ms)
-        (*out)->within_ms = ast->join.within.ms;
+        join->within_ms = ast->join.within.ms;
     if (ast->join.natural)
         SF_TRY(merge_natural(b, scope, ast, from, middle, *out));
     for (size_t i = 0; i < ast->join.using_columns.count; i++)
@@ -342,8 +356,8 @@ static sf_status bind_join(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_input 
     if (ast->join.asof)
         SF_TRY(sf_sqlb_asof(b, scope, ast, from, *out));
     else if (ast->join.on)
-        SF_TRY(bind_on(b, scope, ast, from, *out));
-    if (ast->join.kind != SF_SQL_JOIN_CROSS && !has_equality(*out))
+        SF_TRY(bind_on(b, scope, ast, from, out));
+    if (ast->join.kind != SF_SQL_JOIN_CROSS && !has_equality(join))
         SF_TRY(sf_sqlb_warn(b, ast->join.word,
                             "the JOIN has no equality between its sides: every pair of rows is "
                             "compared, on one partition"));

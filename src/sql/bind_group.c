@@ -218,8 +218,16 @@ static sf_status match_key(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *
 sf_status sf_sqlb_grouped(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
                           const sf_expr **out)
 {
+    const sf_sql_expr *carried;
     if (is_aggregate(ast))
         return aggregate(b, scope, ast, out);
+    SF_TRY(sf_sqlb_keyed_query(b, scope, ast, &carried));
+    if (carried) {
+        scope->keyed = true;
+        SF_TRY(aggregate(b, scope, carried, out));
+        scope->keyed = false;
+        return SF_OK;
+    }
     SF_TRY(window_bound(b, scope->group, ast, out));
     if (*out || ast->args.count == 0) {
         if (*out || ast->kind != SF_EX_COLUMN)

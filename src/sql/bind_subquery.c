@@ -248,6 +248,8 @@ static sf_status bind_side(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *
         SF_TRY(compare_values(b, scope, ast, how, side, on));
     for (size_t i = 0; i < side->correlated.count; i++)
         SQLB_PUSH(b, on->items, on->count, side->correlated.items[i]);
+    for (size_t i = 0; i < on->count; i++)
+        SF_TRY(sf_sqlb_check_keyed(b, scope, on->items[i].expr));
     return SF_OK;
 }
 
@@ -522,6 +524,7 @@ static sf_status correlation_keys(sf_sqlb *b, const sf_sqlb_scope *scope,
                                 "an equality");
         sf_sqlb_key key = {.expr = inner_left ? cond->left : cond->right, .name = "key"};
         (*outer)[group->key_count] = inner_left ? cond->right : cond->left;
+        SF_TRY(sf_sqlb_check_keyed(b, scope, (*outer)[group->key_count]));
         SQLB_PUSH(b, group->keys, group->key_count, key);
     }
     return SF_OK;
