@@ -129,6 +129,8 @@ typedef struct {
     uint32_t arg_count;
     bool filtered, timed;
     const char *name;
+    const uint32_t *grouping; /* GROUPING: keys; NULL: an aggregate */
+    uint32_t grouping_count;
 } sf_sqlb_agg;
 
 /* Columns of the grouped row: keys, aggregates, window_start, window_end. */
@@ -326,6 +328,13 @@ sf_status sf_sqlb_keyed_query(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_exp
                               const sf_sql_expr **out);
 /* When scope->keyed: of the scope's inputs the expression reads keys only. */
 sf_status sf_sqlb_check_keyed(sf_sqlb *b, const sf_sqlb_scope *scope, const sf_expr *expr);
+
+/* ---- GROUPING: bind_grouping.c ---- */
+
+sf_status sf_sqlb_grouping(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *ast,
+                           const sf_expr **out);
+/* For the rows of a set of keys: a bit for each one that is left out, the last key's lowest. */
+int64_t sf_sqlb_grouping_value(const sf_sqlb_agg *agg, uint64_t set);
 
 /* ---- GROUP BY: bind_keys.c, build_group.c ---- */
 

@@ -43,9 +43,10 @@ bool sf_sqlb_has_aggregate(const sf_sql_expr *ast)
 static bool same_call(const sf_sqlb_agg *a, const sf_sqlb_agg *c)
 {
     const sf_sql_call *one = a->ast->call, *other = c->ast->call;
-    if (!sf_str_eq_nocase(one->name.text, other->name.text) || one->distinct != other->distinct ||
-        a->arg_count != c->arg_count || a->part_count != c->part_count ||
-        a->filtered != c->filtered || one->within_group != other->within_group)
+    if (a->grouping || !sf_str_eq_nocase(one->name.text, other->name.text) ||
+        one->distinct != other->distinct || a->arg_count != c->arg_count ||
+        a->part_count != c->part_count || a->filtered != c->filtered ||
+        one->within_group != other->within_group)
         return false;
     for (size_t i = 0; i < one->order.count; i++) {
         const sf_sql_order_item *by = &one->order.items[i], *like = &other->order.items[i];
@@ -221,6 +222,9 @@ sf_status sf_sqlb_grouped(sf_sqlb *b, sf_sqlb_scope *scope, const sf_sql_expr *a
     const sf_sql_expr *carried;
     if (is_aggregate(ast))
         return aggregate(b, scope, ast, out);
+    if (ast->kind == SF_EX_CALL && !ast->call->over &&
+        sf_str_eq_nocase(ast->call->name.text, SF_STR("GROUPING")))
+        return sf_sqlb_grouping(b, scope, ast, out);
     SF_TRY(sf_sqlb_keyed_query(b, scope, ast, &carried));
     if (carried) {
         scope->keyed = true;

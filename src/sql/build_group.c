@@ -112,6 +112,25 @@ static sf_status add_node(sf_sqlb *b, const grouping *g, const uint32_t *keys, u
 
 /* ---- grouping sets ---- */
 
+/* One column of a set's rows; at: where it stands in them. */
+static sf_status spread_column(sf_sqlb *b, const grouping *g, uint64_t set, uint32_t column,
+                               uint32_t at, sf_type type, const sf_expr **out)
+{
+    uint32_t keys = (uint32_t)g->group->key_count;
+    bool missing = column < keys && !(set >> column & 1);
+    sf_literal value = {.is_null = missing};
+    if (column >= keys && column - keys < g->group->agg_count) {
+        const sf_sqlb_agg *agg = &g->group->aggs[column - keys];
+        if (agg->grouping) {
+            value.as.i64 = sf_sqlb_grouping_value(agg, set);
+            return sf_expr_literal(b->arena, SF_TYPE_I64, &value, (sf_span){0, 0}, out, b->err);
+        }
+    }
+    if (missing)
+        return sf_expr_literal(b->arena, type, &value, (sf_span){0, 0}, out, b->err);
+    return sf_expr_column(b->arena, at, type, (sf_span){0, 0}, out, b->err);
+}
+
 /* One set's rows in the columns of all keys: those that are not in the set are NULL. */
 static sf_status spread(sf_sqlb *b, const grouping *g, uint64_t set, uint32_t in_set,
                         uint32_t *node)
@@ -123,16 +142,12 @@ static sf_status spread(sf_sqlb *b, const grouping *g, uint64_t set, uint32_t in
     sf_field *fields = SF_ARENA_ARRAY(b->scratch, sf_field, keys + rest);
     if (!exprs || !fields)
         return sf_fail_memory(b->err);
-    sf_literal null = {.is_null = true};
     uint32_t at = 0;
     for (uint32_t i = 0; i < keys + rest; i++) {
         bool missing = i < keys && !(set >> i & 1);
         fields[i] = missing ? below->fields[g->keys[i]] : own->fields[at];
         fields[i].hidden = false;
-        SF_TRY(missing ? sf_expr_literal(b->arena, fields[i].type, &null, (sf_span){0, 0},
-                                         &exprs[i], b->err)
-                       : sf_expr_column(b->arena, at, fields[i].type, (sf_span){0, 0}, &exprs[i],
-                                        b->err));
+        SF_TRY(spread_column(b, g, set, i, at, fields[i].type, &exprs[i]));
         at += !missing;
     }
     return sf_plan_map(b->plan, *node, NULL, exprs, fields, keys + rest, node, b->err);

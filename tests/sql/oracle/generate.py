@@ -422,7 +422,8 @@ class Generator:
     def set_operation(self, depth, relations):
         left = self.branch(depth, relations, None)
         chain = left
-        op = self.pick(("UNION", "UNION ALL", "UNION ALL", "EXCEPT", "INTERSECT"))
+        op = self.pick(("UNION", "UNION ALL", "UNION ALL", "EXCEPT", "INTERSECT", "EXCEPT ALL",
+                        "INTERSECT ALL"))
         for _ in range(self.pick((1, 1, 2)) if op.startswith("UNION") else 1):
             right = self.branch(depth, relations, [c.kind for c in columns_of(chain)],
                                 mixed=op != "UNION ALL" and chain is left)

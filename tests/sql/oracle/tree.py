@@ -129,7 +129,7 @@ class Select:
 
 @dataclass(frozen=True)
 class SetOp:
-    op: str  # UNION, UNION ALL, EXCEPT, INTERSECT
+    op: str  # UNION, EXCEPT, INTERSECT, each also with ALL
     left: Any
     right: Any
 
