@@ -234,6 +234,13 @@ static void grouping(void)
          "n Long, window_start Timestamp, c Long", NULL},
         {"SELECT COUNT(*) AS c FROM HOP(structures, t, 2 SECONDS, 5 SECONDS) GROUP BY window_end",
          "c Long", NULL},
+    };
+    check_samples(samples, SF_COUNT_OF(samples), SF_PLAN_TABLE);
+}
+
+static void windows_and_latest(void)
+{
+    static const sample samples[] = {
         {"SELECT symbol, price FROM (SELECT symbol, price, ROW_NUMBER() OVER (PARTITION BY symbol "
          "ORDER BY price DESC) AS rn FROM trades) t WHERE rn <= 2",
          "symbol String, price Double",
@@ -544,9 +551,10 @@ static void positions(void)
 int suite_bind(void)
 {
     static const sf_case cases[] = {
-        SF_CASE(selecting),  SF_CASE(joining),     SF_CASE(grouping),
-        SF_CASE(subqueries), SF_CASE(pipelines),   SF_CASE(sets_and_names),
-        SF_CASE(warnings),   SF_CASE(insert_into), SF_CASE(positions),
+        SF_CASE(selecting),          SF_CASE(joining),    SF_CASE(grouping),
+        SF_CASE(windows_and_latest), SF_CASE(subqueries), SF_CASE(pipelines),
+        SF_CASE(sets_and_names),     SF_CASE(warnings),   SF_CASE(insert_into),
+        SF_CASE(positions),
     };
     return sf_run_cases("sql bind", cases, SF_COUNT_OF(cases));
 }
