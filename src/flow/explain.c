@@ -168,7 +168,10 @@ static void print_node(const sf_plan *plan, const sf_plan_node *node, sf_buf *ou
     case SF_NODE_ASOF:
         sf_asof_print(&node->as.asof, input, sf_plan_at(plan, node->inputs[1])->schema, out);
         break;
-    case SF_NODE_REPEAT: sf_buf_printf(out, " by %s", input->fields[input->count - 2].name); break;
+    case SF_NODE_REPEAT:
+        SF_ASSERT(input);
+        sf_buf_printf(out, " by %s", input->fields[input->count - 2].name);
+        break;
     case SF_NODE_UNION:
     case SF_NODE_ONE:
     case SF_NODE_KIND_COUNT: break;
