@@ -429,6 +429,18 @@ static void sets_and_names(void)
          "s String", NULL},
         {"WITH x AS (SELECT 1 AS n FROM trades), y AS (SELECT n FROM x) SELECT n FROM y", "n Long",
          NULL},
+        {"SELECT symbol FROM trades EXCEPT ALL SELECT symbol FROM quotes", "symbol String",
+         "Repeat by times\n"
+         "  FilterProject where ((left - right) > 0) -> symbol AS symbol, (left - right) AS times\n"
+         "    Reduce by (symbol): SUM(left), SUM(right)\n"
+         "      UnionAll\n"
+         "        FilterProject -> symbol AS symbol, 1 AS left, 0 AS right\n"
+         "          FilterProject -> symbol AS symbol\n"
+         "            Scan trades\n"
+         "        FilterProject -> symbol AS symbol, 0 AS left, 1 AS right\n"
+         "          FilterProject -> symbol AS symbol\n"
+         "            Scan quotes\n"},
+        {"SELECT 1 AS a", "a Long", "FilterProject -> 1 AS a\n  OneRow\n"},
     };
     check_samples(samples, SF_COUNT_OF(samples), SF_PLAN_TABLE);
 }
