@@ -339,7 +339,7 @@ static sf_status run_query(session *s)
 static bool shows_functions(sf_str sql)
 {
     static const char *const want[] = {"SHOW", "FUNCTIONS"};
-    static const sf_lexer_rules rules = {.line_comment = "--"};
+    static const sf_lexer_rules rules = {.line_comment = "--", .string_quotes = "'"};
     sf_lexer lexer;
     sf_lexer_init(&lexer, sql, &rules);
     for (size_t i = 0; i < SF_COUNT_OF(want); i++) {
