@@ -3,8 +3,6 @@
 
 #include <openssl/evp.h>
 
-typedef bool digest(sf_str text, sf_buf *out);
-
 /* As lower-case hexadecimal digits. */
 static bool put_digest(const EVP_MD *method, sf_str text, sf_buf *out)
 {
