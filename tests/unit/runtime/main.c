@@ -175,7 +175,6 @@ static const sf_case cases[] = {
     SF_CASE(memory_is_bounded),
     SF_CASE(memory_runs_out),
     SF_CASE(files_are_driven),
-    SF_CASE(threads_agree),
     SF_CASE(pushes_keep_to_their_policy),
     SF_CASE(pushes_are_checked),
     SF_CASE(results_are_kept),

@@ -1,8 +1,6 @@
 /* Queries and sources: life, state on disk, what is refused. */
 #include "tests.h"
 
-#include <pthread.h>
-
 static void answer_from(bool journaled)
 {
     world w = {0};
@@ -433,91 +431,4 @@ void memory_runs_out(void)
         world_remove(&w);
     }
     CHECK(survived);
-}
-
-/* ---- threads ---- */
-
-enum { PUSHERS = 3, PUSHES = 40 };
-
-typedef struct {
-    world *w;
-    const sf_schema *schema;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    int answered, failed;
-} crowd;
-
-static void answered(void *arg, const sf_push_result *result, const sf_error *error)
-{
-    crowd *all = arg;
-    pthread_mutex_lock(&all->lock);
-    all->answered++;
-    all->failed += error != NULL || result->accepted != 4;
-    pthread_cond_broadcast(&all->changed);
-    pthread_mutex_unlock(&all->lock);
-}
-
-static void *push_many(void *arg)
-{
-    crowd *all = arg;
-    for (int i = 0; i < PUSHES; i++) {
-        sf_error err = {0};
-        uint32_t retry_ms;
-        sf_batch *batch = batch_of(all->schema, four, 4, 1);
-        if (!batch || sf_runtime_push(all->w->runtime, "s", &batch, 1, false, answered, all,
-                                      &retry_ms, &err) != SF_OK)
-            answered(all, &(sf_push_result){0}, &err);
-        sf_batch_unref(batch);
-    }
-    return NULL;
-}
-
-/* Pushes from several threads while queries come and go: all rows count, once. */
-void threads_agree(void)
-{
-    world w = {0};
-    crowd all = {.w = &w, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-    char text[TEXT_BYTES], want[64];
-    pthread_t threads[PUSHERS];
-    sf_error err = {0};
-    sf_schema *schema = sf_relation_schema(kv, 2, SF_INPUT_SOURCE);
-    sf_pool_options pool = {.clock = sf_clock_system(), .workers = 2};
-    sf_runtime_options options = {.port = {.disk = sf_disk_system(),
-                                           .clock = sf_clock_system(),
-                                           .random = sf_random_system()},
-                                  .dir = w.dir,
-                                  .checkpoint_ms = 5};
-    snprintf(w.dir, sizeof w.dir, "/tmp/sf-unit-runtime-XXXXXX");
-    REQUIRE(schema && mkdtemp(w.dir));
-    all.schema = schema;
-    REQUIRE_OK(sf_pool_open(&pool, &options.pool, &err), err);
-    REQUIRE_OK(sf_runtime_open(&options, &w.runtime, &err), err);
-    sf_source_spec spec = pushed_source("s", schema, true);
-    spec.ingest.policy = SF_INGEST_BLOCK;
-    spec.ingest.max_wait_ms = 60000;
-    CHECK_INT(sf_runtime_add_source(w.runtime, &spec, &err), SF_OK);
-    CHECK_INT(sf_runtime_start(w.runtime, &err), SF_OK);
-    CHECK_INT(start_query(&w, "t", SF_PLAN_TABLE, SUMS, &err), SF_OK);
-    for (int i = 0; i < PUSHERS; i++)
-        CHECK_INT(pthread_create(&threads[i], NULL, push_many, &all), 0);
-    for (int i = 0; i < 5; i++) {
-        CHECK_INT(start_query(&w, "u", SF_PLAN_TABLE, "SELECT k FROM t", &err), SF_OK);
-        CHECK_INT(sf_runtime_wait_current(w.runtime, 60000, &err), SF_OK);
-        CHECK_INT(sf_runtime_stop_query(w.runtime, "u", &err), SF_OK);
-    }
-    for (int i = 0; i < PUSHERS; i++)
-        pthread_join(threads[i], NULL);
-    pthread_mutex_lock(&all.lock);
-    while (all.answered < PUSHERS * PUSHES)
-        pthread_cond_wait(&all.changed, &all.lock);
-    pthread_mutex_unlock(&all.lock);
-    CHECK_INT(all.failed, 0);
-    CHECK_INT(sf_runtime_wait_current(w.runtime, 60000, &err), SF_OK);
-    int times = PUSHERS * PUSHES;
-    snprintf(want, sizeof want, " 1:%d 2:%d 3:%d", 15 * times, 20 * times, times);
-    CHECK_STR(table_of(&w, "t", text), want);
-    sf_runtime_close(w.runtime);
-    sf_pool_close(options.pool);
-    sf_schema_unref(schema);
-    world_remove(&w);
 }

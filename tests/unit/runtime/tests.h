@@ -60,7 +60,6 @@ void sources_change(void);
 void memory_is_bounded(void);
 void memory_runs_out(void);
 void files_are_driven(void);
-void threads_agree(void);
 
 void pushes_keep_to_their_policy(void);
 void pushes_are_checked(void);
