@@ -168,7 +168,6 @@ SF_MUST_USE sf_status sf_source_poll(sf_source *source, uint32_t budget_rows, sf
 /* When to poll again after the n-th failure in a row: after the back-off; on a cron schedule at the
  * first slot that is not before it. */
 int64_t sf_source_retry_ns(const sf_source *source, uint32_t failures);
-const sf_source_kind *sf_source_kind_of(const sf_source *source);
 void sf_source_close(sf_source *source); /* NULL is allowed */
 
 /* ---- generator, for benchmarks too -------------------------------------------------------- */

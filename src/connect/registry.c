@@ -190,11 +190,6 @@ int64_t sf_source_retry_ns(const sf_source *source, uint32_t failures)
     return sf_sat_add(sf_clock_mono_ns(&source->clock), wait_ms * 1000000);
 }
 
-const sf_source_kind *sf_source_kind_of(const sf_source *source)
-{
-    return source->kind;
-}
-
 sf_status sf_source_check(const sf_source_kind *kind, const sf_source_config *config, sf_error *err)
 {
     return kind->check(config, err);

@@ -448,14 +448,6 @@ void sf_circuit_get_stats(const sf_circuit *circuit, sf_circuit_stats *out)
     memcpy(out->eval_errors, circuit->eval.error_counts, sizeof out->eval_errors);
 }
 
-void sf_circuit_node_stats(const sf_circuit *circuit, uint32_t node, uint64_t *rows_in,
-                           uint64_t *rows_out)
-{
-    SF_ASSERT(node < circuit->plan->nodes.len);
-    *rows_in = circuit->ops[node]->rows_in;
-    *rows_out = circuit->ops[node]->rows_out;
-}
-
 /* ---- checkpoints ---- */
 
 enum { BLOB_VERSION = 1 };

@@ -61,10 +61,6 @@ typedef struct {
 } sf_circuit_stats;
 void sf_circuit_get_stats(const sf_circuit *circuit, sf_circuit_stats *out);
 
-/* Figures of one node, for plans with live counts. */
-void sf_circuit_node_stats(const sf_circuit *circuit, uint32_t node, uint64_t *rows_in,
-                           uint64_t *rows_out);
-
 /* ---- checkpoints: only between a finished epoch and the next begin ---- */
 
 /* Numbers of arrangements are stable for a plan. */

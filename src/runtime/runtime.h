@@ -149,7 +149,7 @@ SF_MUST_USE sf_status sf_runtime_snapshot(sf_runtime *runtime, const char *name,
  * appended to out as a JSON array. */
 SF_MUST_USE sf_status sf_runtime_results(sf_runtime *runtime, const char *name, uint32_t limit,
                                          sf_buf *out, sf_error *err);
-/* The plan of a running query with live figures, as indented text. */
+/* The plan of a running query, as indented text. */
 SF_MUST_USE sf_status sf_runtime_explain(sf_runtime *runtime, const char *name, sf_buf *out,
                                          sf_error *err);
 /* Blocks until every running query has read all rows its sources had at the call, or the time is

@@ -37,11 +37,6 @@ void sf_http_respond(sf_http_call *pub, sf_http_response *response)
         sf_net_wake(l->loop);
 }
 
-bool sf_http_call_cancelled(const sf_http_call *pub)
-{
-    return atomic_load(&((const call *)pub)->conn->dead);
-}
-
 sf_http_waker *sf_http_call_waker(sf_http_call *pub)
 {
     struct sf_http_conn *conn = ((call *)pub)->conn;

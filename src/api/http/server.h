@@ -71,8 +71,6 @@ struct sf_http_call {
 
 /* Answers a call, once, from any thread; takes *response. The call is gone afterwards. */
 void sf_http_respond(sf_http_call *pub, sf_http_response *response);
-/* True when the client has gone: long work may stop, but must still respond. */
-bool sf_http_call_cancelled(const sf_http_call *call);
 
 /* ---- waking a connection from another thread ---- */
 
