@@ -8,8 +8,8 @@ an answer at any moment is the query computed from scratch.
 import duckdb
 
 from ops import OPS
-from tree import (Agg, Call, Col, Column, Derived, Exists, In, Join, Lit, Rel, Scalar, Select, SetOp,
-                  With, columns_of, from_dated, is_dated)
+from tree import (Agg, Call, Col, Derived, Exists, In, Join, Lit, Rel, Scalar, SetOp, With,
+                  columns_of, is_dated)
 
 TYPES = {"L": "BIGINT", "D": "DOUBLE", "S": "VARCHAR", "B": "BOOLEAN", "T": "BIGINT"}
 

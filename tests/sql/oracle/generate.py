@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import ops
 from tree import (Agg, Call, Col, Column, Cte, Derived, Exists, In, Item, Join, Lit, Rel, Scalar,
-                  Select, SetOp, With, columns_of, from_dated, is_dated)
+                  Select, SetOp, With, columns_of, is_dated)
 
 # ---- values: (name, size, values) ----
 
@@ -67,7 +67,6 @@ class Generator:
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.names = 0
-        self.ctes = []
 
     # ---- choices ----
 
@@ -436,6 +435,8 @@ class Generator:
         where = self.condition(leaves) if self.chance(0.4) else None
         if kinds is None:
             return Select(self.items(lambda: self.item_expr(leaves), self.random.randint(1, 3)), source, where)
+        if mixed:  # Long and Double meet as Double
+            kinds = [{"L": "D", "D": "L"}.get(k, k) if self.chance(0.2) else k for k in kinds]
         exprs = [self.expr(k, self.pick((0, 0, 1)), leaves) for k in kinds]
         return Select(tuple(Item(e, f"o{i}") for i, e in enumerate(exprs)), source, where)
 

@@ -7,7 +7,7 @@ known. Sums are asked for only where the size makes them exact in 128 bits.
 """
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Optional
 
 KINDS = {"L": "Long", "D": "Double", "S": "String", "B": "Bool", "T": "Timestamp"}
