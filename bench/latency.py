@@ -36,9 +36,10 @@ def main():
                 now = time.perf_counter()
                 if message.get("target") != "tableDelta":
                     continue
-                for delta in message["arguments"][1]:
-                    if delta["weight"] > 0:
-                        arrived[delta["row"]["n"]] = now
+                # Rows that one epoch took are one delta: it shows all up to its count.
+                newest = max(delta["row"]["n"] for delta in message["arguments"][1])
+                for i in range(len(arrived) + 1, newest + 1):
+                    arrived[i] = now
             done.set()
 
         thread = threading.Thread(target=listen, daemon=True)
